@@ -1,0 +1,1 @@
+"""Dicts to records: validation, values, fingerprints."""

@@ -1,0 +1,1 @@
+"""What should happen: pure functions. `now` and randomness are arguments."""

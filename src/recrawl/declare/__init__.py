@@ -1,0 +1,1 @@
+"""What a user writes: sources, finders, records, fields and policies. Values only."""

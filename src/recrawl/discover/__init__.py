@@ -1,0 +1,1 @@
+"""Finders at work: given `fetch`, they turn documents into sightings."""

@@ -1,0 +1,1 @@
+"""Bytes to dicts: HTML, JSON, articles; character encodings."""

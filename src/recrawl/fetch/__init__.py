@@ -1,0 +1,1 @@
+"""Bytes: http, robots, the address guard."""

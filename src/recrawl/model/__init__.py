@@ -1,0 +1,1 @@
+"""What things are: frozen values and enums. No I/O, no clock, no SQL."""

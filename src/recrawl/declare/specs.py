@@ -27,7 +27,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Where a raw value stands: `kind` is css, xpath, jmes, meta, jsonld or names; `exprs` has one item but for names."""
+    """Where a raw value stands.
+
+    `kind` is css, xpath, jmes, meta, jsonld or names; `exprs` has one item, but for names.
+    """
 
     kind: str
     exprs: tuple[str, ...]

@@ -1,1 +1,69 @@
 """What a user writes: sources, finders, records, fields and policies. Values only."""
+
+from recrawl.declare.article import Article
+from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
+from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
+from recrawl.declare.planned import (
+    AfterId,
+    Api,
+    Basic,
+    Bearer,
+    Derived,
+    Keywords,
+    Links,
+    Listing,
+    NextLink,
+    NextToken,
+    Offset,
+    PageNumber,
+    Since,
+    env,
+)
+from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.record import Record
+from recrawl.declare.source import Source, from_url
+from recrawl.declare.values import Count, Moment, Precision, Price, Stock, Text, Url, Volatile
+
+__all__ = [
+    "Adaptive",
+    "AfterId",
+    "Api",
+    "Article",
+    "Auto",
+    "Basic",
+    "Bearer",
+    "Count",
+    "Deletion",
+    "Derived",
+    "Feed",
+    "Finder",
+    "Identity",
+    "Keywords",
+    "Links",
+    "Listing",
+    "Moment",
+    "NextLink",
+    "NextToken",
+    "Offset",
+    "Pace",
+    "PageNumber",
+    "Precision",
+    "Price",
+    "Record",
+    "Since",
+    "Sitemap",
+    "Source",
+    "Stock",
+    "Text",
+    "Url",
+    "Urls",
+    "Volatile",
+    "css",
+    "env",
+    "from_url",
+    "jmes",
+    "jsonld",
+    "meta",
+    "names",
+    "xpath",
+]

@@ -22,6 +22,7 @@ class Precision(StrEnum):
     YEAR = "year"
     MONTH = "month"
     DAY = "day"
+    HOUR = "hour"
     MINUTE = "minute"
     SECOND = "second"
 

@@ -1,0 +1,1 @@
+"""The only room that knows SQL: tables, migrations, one module per verb."""

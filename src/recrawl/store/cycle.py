@@ -1,0 +1,129 @@
+"""The verbs `begin` and `close`: one pass over all streams of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select, update
+
+from recrawl.model.work import OPEN_STATES, TaskKind, TaskState
+from recrawl.store.database import Store
+from recrawl.store.keys import task_key
+from recrawl.store.tables import cursors, cycles, tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream of a source as the store needs it. `host` is where its first document stands."""
+
+    name: str
+    host: str
+    exhaustive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    id: int
+    started_at: datetime
+    joined: bool = False  # it was open already: another run, or one that was killed, began it
+
+
+def begin(store: Store, source: str, streams: Sequence[Stream], now: datetime) -> Cycle:
+    """Open a cycle with one discover task per stream, or join the one that is open."""
+
+    def work(connection: Connection) -> Cycle:
+        opened = connection.execute(
+            store.insert(cycles)
+            .values(source=source, started_at=now, state="open", complete=False)
+            .on_conflict_do_nothing()
+            .returning(cycles.c.id)
+        ).scalar_one_or_none()
+        if opened is None:
+            row = connection.execute(
+                select(cycles.c.id, cycles.c.started_at).where(cycles.c.source == source, cycles.c.state == "open")
+            ).one()
+            cycle = Cycle(row.id, row.started_at, joined=True)
+        else:
+            cycle = Cycle(opened, now)
+        for stream in streams:
+            _enter(store, connection, source, stream, cycle.id, now)
+        return cycle
+
+    return store.write(work)
+
+
+def _enter(store: Store, connection: Connection, source: str, stream: Stream, cycle: int, now: datetime) -> None:
+    connection.execute(
+        store.insert(cursors)
+        .values(source=source, stream=stream.name, exhaustive=stream.exhaustive)
+        .on_conflict_do_update(
+            index_elements=[cursors.c.source, cursors.c.stream], set_={"exhaustive": stream.exhaustive}
+        )
+    )
+    connection.execute(
+        store.insert(tasks)
+        .values(
+            source=source,
+            key=task_key(stream.name, cycle),
+            kind=TaskKind.DISCOVER,
+            stream=stream.name,
+            cycle=cycle,
+            state=TaskState.PENDING,
+            stage="fetch",
+            priority=100,
+            due_at=now,
+            host=stream.host,
+        )
+        .on_conflict_do_nothing()
+    )
+
+
+def close(store: Store, source: str, cycle: int, now: datetime) -> bool | None:
+    """End a cycle whose discover tasks have all ended; None if one has not.
+
+    True if it was complete: every exhaustive stream reached its end without error. Absence of pages is judged here
+    and nowhere else.
+    """
+
+    def work(connection: Connection) -> bool | None:
+        waiting = connection.execute(
+            select(func.count())
+            .select_from(tasks)
+            .where(
+                tasks.c.source == source,
+                tasks.c.kind == TaskKind.DISCOVER,
+                tasks.c.cycle == cycle,
+                tasks.c.state.in_(OPEN_STATES),
+            )
+        ).scalar_one()
+        if waiting:
+            return None
+        broken = connection.execute(
+            select(func.count())
+            .select_from(cursors)
+            .where(
+                cursors.c.source == source,
+                cursors.c.exhaustive.is_(True),
+                func.coalesce(cursors.c.ended_cycle, -1) != cycle,
+                # A stream that is no longer declared has no task in this cycle and says nothing about it.
+                select(tasks.c.id)
+                .where(
+                    tasks.c.source == source,
+                    tasks.c.kind == TaskKind.DISCOVER,
+                    tasks.c.cycle == cycle,
+                    tasks.c.stream == cursors.c.stream,
+                )
+                .exists(),
+            )
+        ).scalar_one()
+        complete = not broken
+        connection.execute(
+            update(cycles)
+            .where(cycles.c.id == cycle, cycles.c.state == "open")
+            .values(state="closed", finished_at=now, complete=complete)
+        )
+        return complete
+
+    return store.write(work)

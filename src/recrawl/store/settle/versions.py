@@ -1,0 +1,27 @@
+"""Versions: append-only. The data stand as they were written, whatever becomes of the record's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from sqlalchemy import Connection, insert
+
+from recrawl.model.record import Json, RecordRow
+from recrawl.model.settlement import Verdict
+from recrawl.store.tables import versions
+
+
+def data_of(rows: Iterable[RecordRow]) -> list[Json]:
+    """The stored form of a version's records."""
+    return [{"table": row.table, "key": row.key, "data": row.data} for row in rows]
+
+
+def write(connection: Connection, verdicts: Iterable[Verdict], run: int | None) -> None:
+    rows = [
+        asdict(verdict.version) | {"page": verdict.page.id, "data": data_of(verdict.rows or ()), "run": run}
+        for verdict in sorted(verdicts, key=lambda verdict: verdict.page.id)
+        if verdict.version is not None
+    ]
+    if rows:
+        connection.execute(insert(versions), rows)

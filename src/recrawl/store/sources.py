@@ -1,0 +1,41 @@
+"""Declared sources: what the database knows of their rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from recrawl.store.database import Store
+from recrawl.store.tables import sources
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    name: str
+    spec_hash: str
+    reader_hash: str
+    paused: bool
+    paused_reason: str | None
+
+
+def register(store: Store, name: str, spec_hash: str, reader_hash: str) -> None:
+    """Make the declaration of a source known; workers that hold another one stop claiming its tasks."""
+
+    def work(connection: Connection) -> None:
+        row = store.insert(sources).values(name=name, spec_hash=spec_hash, reader_hash=reader_hash)
+        connection.execute(
+            row.on_conflict_do_update(
+                index_elements=[sources.c.name],
+                set_={"spec_hash": spec_hash, "reader_hash": reader_hash},
+                where=(sources.c.spec_hash != spec_hash) | (sources.c.reader_hash != reader_hash),
+            )
+        )
+
+    store.write(work)
+
+
+def all_sources(store: Store) -> list[SourceRow]:
+    with store.read() as connection:
+        rows = connection.execute(select(sources).order_by(sources.c.name)).mappings()
+        return [SourceRow(**row) for row in rows]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from recrawl.declare.checks import suggestion
 from recrawl.declare.specs import Kind
-from recrawl.declare.values import VOLATILE, Count, Moment, Price, Stock, Text, Url, Volatile
+from recrawl.declare.values import VOLATILE, Count, Moment, Price, Stock, Text, Url
 from recrawl.errors import Misuse
 
 TYPES: dict[str, Any] = {
@@ -85,7 +85,7 @@ def _annotation(node: ast.expr, text: str, place: str) -> Any:
         case ast.Subscript(value=ast.Name(id="list"), slice=item):
             return list[_annotation(item, text, place)]  # type: ignore[misc]
         case ast.Subscript(value=ast.Name(id="Volatile"), slice=item):
-            return Volatile[_annotation(item, text, place)]
+            return Annotated[_annotation(item, text, place), VOLATILE]
         case ast.Name(id=name):
             raise _unknown(name, place, name in ("datetime", "date"))
     raise _unknown(text, place)

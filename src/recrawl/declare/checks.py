@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
-from functools import cache
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import can_ada
 
@@ -46,8 +45,7 @@ def no_others(given: Iterable[str], allowed: Iterable[str], place: str) -> None:
             raise Misuse(f"{name!r} is not known here", place=place, action=suggestion(name, allowed))
 
 
-@cache
-def hints_of(cls: type) -> dict[str, Any]:
+def hints_of(cls: Any) -> dict[str, Any]:
     """The types of a dataclass's own fields, in order."""
     hints = get_type_hints(cls)
     return {field.name: hints[field.name] for field in fields(cls)}
@@ -69,15 +67,15 @@ def conform(value: Any, hint: Any, place: str) -> Any:
             if is_span(hint) and value is not None:
                 seconds(value, place=place)
             return found
-    _refuse(value, arms, place)
+    raise _unfit(value, arms, place)
 
 
-def _refuse(value: Any, arms: Sequence[Any], place: str) -> NoReturn:
+def _unfit(value: Any, arms: Sequence[Any], place: str) -> Misuse:
     choices = [choice for arm in arms if get_origin(arm) is Literal for choice in get_args(arm)]
     if choices and isinstance(value, str):
-        raise Misuse(f"{value!r} is not allowed", place=place, action=suggestion(value, choices))
+        return Misuse(f"{value!r} is not allowed", place=place, action=suggestion(value, choices))
     action = f"Allowed: {', '.join(_named(arm) for arm in arms)}."
-    raise Misuse(f"{value!r} is of the wrong type", place=place, action=action)
+    return Misuse(f"{value!r} is of the wrong type", place=place, action=action)
 
 
 def _fit(value: Any, hint: Any) -> tuple[bool, Any]:
@@ -100,7 +98,7 @@ def _named(hint: Any) -> str:
     if get_origin(hint) in (Sequence, tuple):
         return "a list of texts"
     plain = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", type(None): "none"}
-    return plain.get(hint) or getattr(get_origin(hint) or hint, "__name__", str(hint))
+    return plain.get(hint) or str(getattr(get_origin(hint) or hint, "__name__", hint))
 
 
 def checked(value: D, place: str) -> D:

@@ -49,7 +49,7 @@ class _OneAddress(Finder):
 
 @dataclass(frozen=True)
 class Sitemap(_OneAddress):
-    """A sitemap, or an index of sitemaps (sitemaps.org): XML, text, gzip; lastmod is believed as far as it proves true."""
+    """A sitemap or an index of sitemaps (sitemaps.org), as XML or text; its lastmod is a hint."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ _KEYWORD = re.compile(r"(\w+)(?:\.__init(?:_subclass)?__)?\(\) got an unexpected
 
 
 def load(path: Path) -> list[Source]:
-    """The sources that a file declares, in order: each module-level `Source` of a `.py`, each `[source.x]` of a `.toml`.
+    """The sources that a file declares, in order: module-level ones of a `.py`, each `[source.x]` of a `.toml`.
 
     Raises Misuse for whatever is wrong with the file, with its place and what is allowed there.
     """
@@ -85,10 +85,9 @@ def _told(error: BaseException, path: Path) -> Misuse:
     if isinstance(error, Misuse):
         return Misuse(error.problem, place=f"{place}: {error.place}" if error.place else place, action=error.action)
     message = str(error)
-    if found := _KEYWORD.search(message):
-        if allowed := _keywords_of(found[1]):
-            problem = f"{found[2]!r} is not known to {found[1]}"
-            return Misuse(problem, place=place, action=suggestion(found[2], allowed))
+    if (found := _KEYWORD.search(message)) and (allowed := _keywords_of(found[1])):
+        problem = f"{found[2]!r} is not known to {found[1]}"
+        return Misuse(problem, place=place, action=suggestion(found[2], allowed))
     return Misuse(f"{type(error).__name__}: {message}", place=place, action="The file itself raised this: correct it.")
 
 

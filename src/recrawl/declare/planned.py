@@ -5,7 +5,7 @@ A release that brings one takes its line out of `NOT_YET`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
@@ -99,14 +99,14 @@ class Api(_OneAddress):
     json: Any = None
 
 
-@dataclass(frozen=True)
 class Keywords(Finder):
-    words: Sequence[str] = ()
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__()
 
 
-@dataclass(frozen=True)
 class Derived(Finder):
-    source: str = ""
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__()
 
 
 _INSTEAD = "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses that you make yourself."
@@ -122,7 +122,7 @@ NOT_YET: dict[type, str] = {
 }
 
 
-def refuse_planned(value: object, place: str) -> None:
-    """Raise Misuse for a thing that this release does not have yet."""
-    if action := NOT_YET.get(type(value)):
-        raise Misuse(f"{type(value).__name__} is not there yet in this release", place=place, action=action)
+def refuse_planned(kind: type, place: str) -> None:
+    """Raise Misuse for a kind of thing that this release does not have yet."""
+    if action := NOT_YET.get(kind):
+        raise Misuse(f"{kind.__name__} is not there yet in this release", place=place, action=action)

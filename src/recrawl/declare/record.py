@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import re
 import sys
 from decimal import Decimal, InvalidOperation
@@ -22,8 +23,30 @@ _LONGEST_FIELD = 50
 _MOST_FIELDS = 500
 
 OWN_TABLES = frozenset(
-    "sources pages aliases documents members versions yields bodies tasks batches batch_tasks cursors cycles runs "
-    "dead_letters charges events hosts counters page_view version_view alembic_version".split()
+    [
+        "sources",
+        "pages",
+        "aliases",
+        "documents",
+        "members",
+        "versions",
+        "yields",
+        "bodies",
+        "tasks",
+        "batches",
+        "batch_tasks",
+        "cursors",
+        "cycles",
+        "runs",
+        "dead_letters",
+        "charges",
+        "events",
+        "hosts",
+        "counters",
+        "page_view",
+        "version_view",
+        "alembic_version",
+    ]
 )
 
 _OPTIONS: dict[str, Any] = {
@@ -97,7 +120,7 @@ class Record:
 
 
 def _own_fields(cls: type, module: dict[str, Any], local: Any, place: str) -> dict[str, FieldSpec]:
-    annotations: dict[str, Any] = cls.__dict__.get("__annotations__", {})
+    annotations = inspect.get_annotations(cls)
     for name, value in list(vars(cls).items()):
         if isinstance(value, Field) and name not in annotations:
             action = f"Write for instance `{name}: str = ...`."
@@ -140,7 +163,7 @@ def _make_field(name: str, kind: FieldType, field: Field, place: str) -> FieldSp
     return FieldSpec(name, kind.kind, kind.optional, kind.many, kind.volatile, field.selector, has_default, default)
 
 
-_PLAIN: dict[Kind, tuple[type, ...]] = {
+_PLAIN: dict[Kind, tuple[type[Any], ...]] = {
     Kind.INT: (int,),
     Kind.COUNT: (int,),
     Kind.FLOAT: (float, int),
@@ -163,7 +186,8 @@ def _default(kind: FieldType, value: Any, place: str) -> Any:
 
 
 def _default_item(kind: Kind, value: Any, place: str) -> Any:
-    if isinstance(value, _PLAIN.get(kind, (str,))) and (kind is Kind.BOOL or not isinstance(value, bool)):
+    fitting: tuple[type[Any], ...] = _PLAIN.get(kind, (str,))
+    if isinstance(value, fitting) and (kind is Kind.BOOL or not isinstance(value, bool)):
         try:
             return Decimal(value) if kind is Kind.DECIMAL else Stock(value) if kind is Kind.STOCK else value
         except (InvalidOperation, ValueError):

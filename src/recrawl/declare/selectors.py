@@ -34,7 +34,8 @@ def check_selector(selector: Selector, place: str) -> None:
     """Raise Misuse, naming the expression and what is wrong with it."""
     if not selector.exprs:
         raise Misuse(f"{selector.kind} without a name", place=place, action='Write for instance names("price").')
-    for expression in selector.exprs:
+    given: tuple[object, ...] = selector.exprs  # TOML can put anything here
+    for expression in given:
         if not isinstance(expression, str) or not expression.strip():
             action = "Write a selector, or leave it out to read the raw field of that name."
             raise Misuse(f"{expression!r} is no {selector.kind} expression", place=place, action=action)

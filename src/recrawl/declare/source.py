@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
 from functools import cached_property
 from inspect import isfunction
@@ -14,7 +15,7 @@ from zoneinfo import ZoneInfo
 from recrawl.declare import hashing
 from recrawl.declare.article import Article
 from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern, share, suggestion, web_host
-from recrawl.declare.finders import Auto, Finder, Urls
+from recrawl.declare.finders import Auto, Feed, Finder, Urls
 from recrawl.declare.planned import Basic, Bearer, refuse_planned
 from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
@@ -62,11 +63,12 @@ class Source:
     max_age: Span | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+        name: object = self.name
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             action = "Write 1 to 64 of letters, digits, '.', '_', '-', ':'."
             raise Misuse(f"{self.name!r} is no name of a source", place=f"source.{self.name}", action=action)
         place = f"source.{self.name}"
-        refuse_planned(self.auth, f"{place}.auth")
+        refuse_planned(type(self.auth), f"{place}.auth")
         for name, hint in hints_of(type(self)).items():
             if name not in ("name", "find", "read", "page_id"):
                 value = conform(getattr(self, name), hint, f"{place}.{name}")
@@ -74,6 +76,9 @@ class Source:
         for name in ("revisit", "identity", "pace", "deletion"):
             object.__setattr__(self, name, checked(getattr(self, name), f"{place}.{name}"))
         object.__setattr__(self, "find", _finders(self.find, f"{place}.find"))
+        for name in ("read", "page_id"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
         object.__setattr__(self, "hosts", tuple(_host(host, f"{place}.hosts") for host in self.hosts))
         _check_reading(self, place)
         _check_page_id(self, place)
@@ -158,7 +163,7 @@ def _finders(find: Any, place: str) -> tuple[Finder, ...]:
 
 
 def _finder(finder: Finder, place: str) -> Finder:
-    refuse_planned(finder, place)
+    refuse_planned(type(finder), place)
     finder = checked(finder, place)
     for name in ("match", "skip"):
         expression = getattr(finder, name)
@@ -168,16 +173,17 @@ def _finder(finder: Finder, place: str) -> Finder:
         web_host(url, place)
     if isinstance(finder, Urls) and not finder.urls:
         raise Misuse("the list of URLs is empty", place=f"{place}.urls", action="Name one at least.")
-    if type(finder).__name__ == "Feed" and finder.exhaustive:
+    if isinstance(finder, Feed) and finder.exhaustive:
         action = "A feed holds the newest entries only: leave exhaustive out."
         raise Misuse("a feed is never exhaustive", place=f"{place}.exhaustive", action=action)
     return finder
 
 
 def _host(host: str, place: str) -> str:
-    if not host or any(mark in host for mark in "/@*?#\\ ") or web_host(f"http://{host}", place) in ("", None):
-        raise Misuse(f"{host!r} is no host", place=place, action="Write a name such as 'cdn.example', without scheme.")
-    return web_host(f"http://{host}", place)
+    with suppress(Misuse):
+        if not any(mark in host for mark in "/@*?#\\ "):
+            return web_host(f"http://{host}", place)
+    raise Misuse(f"{host!r} is no host", place=place, action="Write a name such as 'cdn.example', without scheme.")
 
 
 def _check_reading(source: Source, place: str) -> None:

@@ -13,7 +13,7 @@ from recrawl.declare.article import Article
 from recrawl.declare.checks import no_others, pattern, suggestion
 from recrawl.declare.fields import MISSING, SELECTORS, Field
 from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
-from recrawl.declare.planned import Api, Bearer, Derived, Keywords, Links, Listing, env, refuse_planned
+from recrawl.declare.planned import Api, Bearer, Derived, Keywords, Links, Listing, refuse_planned
 from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source
@@ -21,7 +21,7 @@ from recrawl.declare.specs import Kind, Selector
 from recrawl.errors import Misuse
 from recrawl.model.values import Price
 
-_FINDERS: dict[str, type[Finder]] = {
+_FINDERS: dict[str, type[Any]] = {
     cls.__name__.lower(): cls for cls in (Sitemap, Feed, Urls, Auto, Listing, Links, Api, Keywords, Derived)
 }
 _POLICIES: dict[str, type] = {"revisit": Adaptive, "identity": Identity, "pace": Pace, "deletion": Deletion}
@@ -112,7 +112,7 @@ def _source(name: str, table: dict[str, Any], records: dict[str, type[Record]], 
         action = 'Write for instance find = { sitemap = "https://..." }.'
         raise Misuse("the source has no find", place=place, action=action)
     if "auth" in table:
-        refuse_planned(Bearer(env("")), f"{place}.auth")
+        refuse_planned(Bearer, f"{place}.auth")
     options = dict(table)
     options["find"] = _find(options["find"], f"{place}.find")
     if "page_id" in options:
@@ -143,10 +143,11 @@ def _finder(table: dict[str, Any], place: str) -> Finder:
         action = suggestion(next(iter(table), ""), _FINDERS)
         raise Misuse(f"{table!r} names {len(kinds) or 'no'} finders", place=place, action=f"Write one. {action}")
     cls = _FINDERS[kinds[0]]
-    refuse_planned(cls(table[kinds[0]]) if cls not in (Keywords, Derived) else cls(), place)
+    refuse_planned(cls, place)
     others = {key: value for key, value in table.items() if key != kinds[0]}
     no_others(others, (item.name for item in fields(cls) if item.kw_only), place)
-    return cls(table[kinds[0]], **others)
+    finder: Finder = cls(table[kinds[0]], **others)
+    return finder
 
 
 def _page_id(value: Any, place: str) -> Any:

@@ -29,13 +29,15 @@ def cursor(store: Store, source: str, stream: str) -> Cursor:
         return Cursor(row.seen, row.position, row.ended_cycle)
 
 
-def end_stream(store: Store, source: str, stream: str, *, cycle: int, task: int, token: str) -> None:
-    """Note that discovery has reached the end of a stream without error in this cycle."""
+def end_stream(store: Store, source: str, stream: str, *, cycle: int, exhaustive: bool, task: int, token: str) -> None:
+    """Note that discovery has reached the end of a stream without error in this cycle, and what that end means."""
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
         connection.execute(
-            update(cursors).where(cursors.c.source == source, cursors.c.stream == stream).values(ended_cycle=cycle)
+            update(cursors)
+            .where(cursors.c.source == source, cursors.c.stream == stream)
+            .values(ended_cycle=cycle, exhaustive=exhaustive)
         )
 
     store.write(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select, text, update
 
@@ -26,6 +27,7 @@ class Document:
     cycle: int | None
     reading: int
     complete: bool
+    spec: str | None  # the declaration by whose rules it was read
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -44,18 +46,23 @@ def document(store: Store, source: str, stream: str, url: str) -> Document:
     return store.write(work)
 
 
-def _document(row: object) -> Document:
-    known = row.validators or {}  # type: ignore[attr-defined]
+def _document(row: Any) -> Document:
+    known = row.validators or {}
     return Document(
-        id=row.id,  # type: ignore[attr-defined]
-        url=row.url,  # type: ignore[attr-defined]
-        kind=row.kind,  # type: ignore[attr-defined]
-        hash=row.hash,  # type: ignore[attr-defined]
+        id=row.id,
+        url=row.url,
+        kind=row.kind,
+        hash=row.hash,
         validators=Validators(known.get("etag"), known.get("last_modified")),
-        cycle=row.cycle,  # type: ignore[attr-defined]
-        reading=row.reading,  # type: ignore[attr-defined]
-        complete=row.complete,  # type: ignore[attr-defined]
+        cycle=row.cycle,
+        reading=row.reading,
+        complete=row.complete,
+        spec=known.get("spec"),
     )
+
+
+def _kept(validators: Validators, spec: str | None) -> dict[str, str | None]:
+    return {"etag": validators.etag, "last_modified": validators.last_modified, "spec": spec}
 
 
 def children(store: Store, parent: int, reading: int) -> list[str]:
@@ -121,6 +128,7 @@ def end_reading(
     kind: str,
     body_hash: str,
     validators: Validators,
+    spec: str,
     complete: bool,
 ) -> None:
     """A document was read to its end. Only a complete reading drops the members that it no longer lists; of an
@@ -128,7 +136,7 @@ def end_reading(
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
-        kept = {"etag": validators.etag, "last_modified": validators.last_modified} if complete else None
+        kept = _kept(validators, spec) if complete else None
         reading = connection.execute(
             update(documents)
             .where(documents.c.id == known.id)
@@ -156,18 +164,26 @@ def still_the_same(store: Store, task: int, token: str, known: Document, *, cycl
             .values(
                 cycle=cycle,
                 complete=True,
-                validators={"etag": validators.etag, "last_modified": validators.last_modified},
+                validators=_kept(validators, known.spec),
             )
         )
 
     store.write(work)
 
 
-def member_count(store: Store, source: str, stream: str, cycle: int) -> int:
-    """How many pages the documents found in this cycle list now."""
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The pages that a document lists now: all, and those of them whose hint spares a look."""
+
+    listed: int
+    spared: int
+
+
+def members_of(store: Store, known: Document) -> Members:
     statement = text(
-        "SELECT count(*) FROM documents d JOIN members m ON m.document = d.id "
-        "WHERE d.source = :source AND d.stream = :stream AND d.cycle = :cycle AND m.dropped IS NULL"
+        "SELECT count(*) AS listed, count(CASE WHEN p.hint IS NOT NULL AND p.due_at IS NOT NULL THEN 1 END) AS spared "
+        "FROM members m JOIN pages p ON p.id = m.page WHERE m.document = :document AND m.dropped IS NULL"
     )
     with store.read() as connection:
-        return int(connection.execute(statement, {"source": source, "stream": stream, "cycle": cycle}).scalar_one())
+        row = connection.execute(statement, {"document": known.id}).one()
+        return Members(row.listed, row.spared)

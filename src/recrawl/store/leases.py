@@ -12,6 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection, case, select, text, update
 
 from recrawl.errors import Transient
+from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import TaskState
 from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
@@ -38,6 +39,32 @@ def fence(connection: Connection, task: int, token: str, *, until: datetime | No
     )
     if held.rowcount != 1:
         raise LeaseLost(f"the lease of task {task} is held by another worker")
+
+
+def end_task(store: Store, task: int, token: str, end: TaskEnd, now: datetime) -> None:
+    """End a task that has no page of its own, fenced. Raises LeaseLost."""
+
+    def work(connection: Connection) -> None:
+        held = connection.execute(
+            update(tasks)
+            .where(tasks.c.id == task, tasks.c.lease_token == token, tasks.c.state == TaskState.RUNNING)
+            .values(
+                state=end.state,
+                stage=end.stage,
+                attempt=tasks.c.attempt - int(end.refund),
+                due_at=end.due_at or now,
+                error_class=end.error_class,
+                error=end.error,
+                ended_at=None if end.state is TaskState.FAILED else now,
+                lease_owner=None,
+                lease_token=None,
+                lease_until=None,
+            )
+        )
+        if held.rowcount != 1:
+            raise LeaseLost(f"the lease of task {task} is held by another worker")
+
+    store.write(work)
 
 
 def renew(store: Store, leases: Sequence[tuple[int, str]], until: datetime) -> list[int]:

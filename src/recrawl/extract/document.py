@@ -1,0 +1,134 @@
+"""One page while it is read: parsed at most once in each form, shared by all that read it."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any
+
+import can_ada
+from lxml import etree, html
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from recrawl.errors import Permanent
+from recrawl.extract.bounds import check_bounds
+from recrawl.extract.charset import decode
+from recrawl.extract.content import Content, content_of
+from recrawl.extract.jsonld import objects_of
+from recrawl.extract.jsontext import read_embedded, read_json
+from recrawl.model.fetched import Page
+
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_DEEPEST_LXML = 2_000  # libxml2 loses text below 2,046 without a word
+
+
+class Document:
+    """A page's body in its forms. A form that the body cannot have raises Permanent."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.content = content_of(page.body, page.content_type)
+
+    @cached_property
+    def text(self) -> str:
+        if self.content is Content.BINARY:
+            raise self._refused("text")
+        return decode(self.page.body, self.page.content_type)
+
+    @cached_property
+    def root(self) -> LexborNode:
+        """The root element of the page."""
+        if self.content in (Content.JSON, Content.BINARY):
+            raise self._refused("HTML")
+        check_bounds(self.text, self.page.url)
+        root = LexborHTMLParser(self.text).root
+        assert root is not None  # a document always has one
+        return root
+
+    @cached_property
+    def lxml_root(self) -> etree._Element | None:
+        """The root for XPath; None for a page without any element."""
+        if self.content in (Content.JSON, Content.BINARY):
+            raise self._refused("HTML")
+        check_bounds(self.text, self.page.url, deepest=_DEEPEST_LXML)
+        return parse_lxml(self.text)
+
+    @cached_property
+    def json(self) -> Any:
+        """The value of a JSON body."""
+        try:
+            return read_json(self.text)
+        except ValueError as error:
+            raise Permanent(
+                f"the body is no JSON: {error}",
+                place=self.page.url,
+                action="Look at the body; if it is HTML, read it with css or xpath.",
+            ) from None
+
+    @cached_property
+    def base(self) -> str:
+        """What relative links start from: `<base href>`, else the address that the body came from."""
+        if self.content is Content.HTML and (node := self.root.css_first("base[href]")):
+            return self._join(self.page.final_url, node.attributes.get("href") or "") or self.page.final_url
+        return self.page.final_url
+
+    def join(self, link: str) -> str | None:
+        """A link made absolute, or None for what is no link to the web."""
+        return self._join(self.base, link)
+
+    @staticmethod
+    def _join(base: str, link: str) -> str | None:
+        try:
+            url = can_ada.parse(link.strip(), base)
+        except ValueError:
+            return None
+        return str(url.href) if url.protocol in ("http:", "https:") else None
+
+    @cached_property
+    def embedded(self) -> list[Any]:
+        """The JSON that an HTML page carries, in the order in which it is searched: `__NEXT_DATA__`, other scripts of
+        type application/json, JSON-LD. Of a JSON body, the body itself."""
+        if self.content is Content.JSON:
+            return [self.json]
+        scripts = self.root.css('script[type="application/json" i]')
+        first = self.root.css("script#__NEXT_DATA__")
+        known = {node.mem_id for node in first}
+        nodes = first + [node for node in scripts if node.mem_id not in known]
+        values = [read_embedded(node.text()) for node in nodes]
+        return [value for value in values if value is not None] + self.jsonld
+
+    @cached_property
+    def jsonld(self) -> list[dict[str, Any]]:
+        """The objects of the page's JSON-LD."""
+        if self.content is Content.JSON:
+            return objects_of([self.json])
+        scripts = self.root.css('script[type="application/ld+json" i]')
+        return objects_of([read_embedded(node.text()) for node in scripts])
+
+    @cached_property
+    def metas(self) -> dict[str, list[str]]:
+        """The contents of `<meta>`, by name, property or http-equiv in lower case."""
+        found: dict[str, list[str]] = {}
+        if self.content is Content.JSON:
+            return found
+        for node in self.root.css("meta[content]"):
+            given = node.attributes
+            for key in {given.get("name"), given.get("property"), given.get("http-equiv")}:
+                if key:
+                    found.setdefault(key.strip().lower(), []).append(given["content"] or "")
+        return found
+
+    def _refused(self, wanted: str) -> Permanent:
+        return Permanent(
+            f"the body is {self.content}, and it is read as {wanted}",
+            place=self.page.url,
+            action="Keep such pages out with match or skip, or read them with another record or a function.",
+        )
+
+
+def parse_lxml(text: str) -> etree._Element | None:
+    try:
+        # A text with a declaration of its bytes' encoding is refused by lxml.
+        return html.document_fromstring(_DECLARATION.sub("", text), parser=html.HTMLParser(huge_tree=True))
+    except etree.ParserError:
+        return None

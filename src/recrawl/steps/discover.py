@@ -1,0 +1,201 @@
+"""Discovery: each kind of finder walks its documents and tells what it saw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+
+import orjson
+
+from recrawl.decide.lifecycle import TaskEvent, task_after
+from recrawl.decide.retry import backoff
+from recrawl.decide.urls import canonical_url, host_of, origin
+from recrawl.declare import Auto, Feed, Finder, Sitemap, Source, Urls
+from recrawl.discover.walk import BATCH, Listed
+from recrawl.extract import feed_links
+from recrawl.fetch.robots import robots_sitemaps
+from recrawl.model.fetched import Answer, Page, Request
+from recrawl.model.record import Json
+from recrawl.model.settlement import TaskEnd
+from recrawl.model.work import Stage, Task, TaskState
+from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.documents import Stream, Trouble, open_stream, sight, sightings, trouble_of, visit_document
+from recrawl.steps.tools import Tools
+from recrawl.store import cursor, cycle, documents, hosts, leases, notes
+
+_MOST_DOCUMENTS = 100_000
+
+
+def streams_of(source: Source) -> list[cycle.Stream]:
+    """The streams of a source, one per finder."""
+    return [
+        cycle.Stream(finder.stream, host_of(canonical_url(finder.addresses[0])), finder.exhaustive)
+        for finder in source.finders
+    ]
+
+
+async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[[Counter[str]], None]) -> list[Trouble]:
+    """Walk one stream to its end, and end its task; what went wrong on the way.
+
+    Documents that were read in this cycle are not read again, so a task that is tried again goes on where it stopped.
+    """
+    finder = next((finder for finder in tools.source.finders if finder.stream == task.stream), None)
+    if finder is None:
+        await tools.db(leases.end_task, task.id, task.token, _done(), tools.clock.now())
+        return []
+    stream = await open_stream(task, finder, tools, courtesy, told)
+    await _walk(stream, finder)
+    await _end(stream)
+    return stream.troubles
+
+
+async def _walk(stream: Stream, finder: Finder) -> None:
+    match finder:
+        case Sitemap(url=url):
+            await _walk_from(stream, [url])
+        case Feed(url=url):
+            await visit_document(stream, url, feed=True)
+        case Urls():
+            await _read_list(stream, finder)
+        case Auto(url=url):
+            await _find_by_itself(stream, url)
+        case _:
+            raise NotImplementedError(type(finder).__name__)
+
+
+async def _walk_from(stream: Stream, roots: list[str]) -> None:
+    """Read documents, and the documents that they list, each once: indexes may be nested, and may list themselves."""
+    queue = list(roots)
+    met = {canonical_url(url) for url in roots}
+    while queue and len(met) < _MOST_DOCUMENTS:
+        for child in await visit_document(stream, queue.pop(0)):
+            name = canonical_url(child)
+            if name not in met:
+                met.add(name)
+                queue.append(child)
+
+
+async def _read_list(stream: Stream, finder: Urls) -> None:
+    """A list in a declaration is a document too: what is taken out of it is no longer listed."""
+    tools, task = stream.tools, stream.task
+    known = await tools.db(documents.document, task.source, stream.name, f"declared:{stream.name}")
+    hashed = sha256(orjson.dumps(list(finder.urls))).hexdigest()
+    if known.cycle == stream.cycle:
+        return
+    reading = await tools.db(documents.begin_reading, task.id, task.token, known)
+    for start in range(0, len(finder.urls), BATCH):
+        part = [Listed(url, None) for url in finder.urls[start : start + BATCH]]
+        point: Json = {"cycle": stream.cycle, "document": known.url, "entries": start + len(part)}
+        await sight(stream, known.id, reading, sightings(stream, part, ""), point)
+    await tools.db(
+        documents.end_reading,
+        task.id,
+        task.token,
+        known,
+        cycle=stream.cycle,
+        kind="urls",
+        body_hash=hashed,
+        validators=known.validators,
+        spec=tools.source.spec_hash,
+        complete=True,
+    )
+
+
+async def _find_by_itself(stream: Stream, url: str) -> None:
+    """A bare address: the sitemaps that robots.txt names, else the usual place, else what the address itself is."""
+    tools, courtesy = stream.tools, stream.courtesy
+    host = host_of(canonical_url(url))
+    robots = await courtesy.robots_text(url, host)
+    if not isinstance(robots, str):
+        stream.troubles.append(trouble_of(f"{origin(url)}/robots.txt", robots))
+        return
+    named = robots_sitemaps(robots, origin(url))
+    await _walk_from(stream, named or [f"{origin(url)}/sitemap.xml"])
+    if not named and stream.troubles and not any(trouble.again for trouble in stream.troubles):
+        # Nobody promised a sitemap at the usual place.
+        stream.troubles.clear()
+    await _feeds_of(stream, url, host)
+    if not stream.counts["found"] and not stream.troubles:
+        stream.troubles.append(
+            Trouble(
+                url,
+                "nothing_found",
+                f"no sitemap and no feed was found for {url}: name one in a declaration (`recrawl init`)",
+                again=False,
+            )
+        )
+
+
+async def _feeds_of(stream: Stream, url: str, host: str) -> None:
+    """The feeds that a page names in its head, or the page itself where it is a feed or a sitemap."""
+    refusal = await stream.courtesy.refusal(url, host)
+    if refusal is not None:
+        return
+    answer = await stream.courtesy.fetch(Request(url), host)
+    stream.count(requests=1)
+    if not isinstance(answer, Answer) or answer.status != 200:
+        return
+    page = Page(canonical_url(url), answer.final_url, answer.body, answer.content_type, answer.fetched_at)
+    for feed in feed_links(page):
+        await visit_document(stream, feed, feed=True)
+    kind = (answer.content_type or "").lower()
+    if "xml" in kind and "xhtml" not in kind:
+        await _walk_from(stream, [url])
+
+
+def _done() -> TaskEnd:
+    return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=Stage.SETTLE)
+
+
+async def _end(stream: Stream) -> None:
+    """End the task of a stream: done, to be tried again, or dead with what could not be read."""
+    tools, task = stream.tools, stream.task
+    now = tools.clock.now()
+    again = [trouble for trouble in stream.troubles if trouble.again]
+    if not stream.troubles:
+        exhaustive = stream.finder.exhaustive and not stream.kinds & {"rss", "atom", "json", "rdf"}
+        await tools.db(
+            cursor.end_stream,
+            task.source,
+            stream.name,
+            cycle=stream.cycle,
+            exhaustive=exhaustive,
+            task=task.id,
+            token=task.token,
+        )
+        await tools.db(leases.end_task, task.id, task.token, _done(), now)
+        return
+    wait = max((trouble.wait.until for trouble in again if trouble.wait), default=None)
+    hopeless = all(trouble.kind == "unknown_host" for trouble in again)
+    if wait is not None or (again and not hopeless and task.attempt < tools.source.max_attempts):
+        await _postpone(stream, again[0], wait, now)
+        return
+    for trouble in stream.troubles:
+        await tools.db(
+            notes.bury_document, task.source, task.key, trouble.kind, trouble.message, trouble.raw, task.observed, now
+        )
+    first = stream.troubles[0]
+    end = TaskEnd(
+        state=task_after(TaskState.RUNNING, TaskEvent.KILL),
+        stage=Stage.FETCH,
+        error_class=first.kind,
+        error=first.message,
+    )
+    await tools.db(leases.end_task, task.id, task.token, end, now)
+
+
+async def _postpone(stream: Stream, trouble: Trouble, wait: datetime | None, now: datetime) -> None:
+    tools, task = stream.tools, stream.task
+    if wait is not None:
+        await tools.db(hosts.hold, task.host, wait)
+    end = TaskEnd(
+        state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
+        stage=Stage.FETCH,
+        due_at=wait or now + backoff(task.attempt, tools.chance.random()),
+        error_class=trouble.kind,
+        error=trouble.message,
+        refund=wait is not None,
+    )
+    await tools.db(leases.end_task, task.id, task.token, end, now)

@@ -1,0 +1,94 @@
+"""From a body to clean records: extract, then clean. Pure of I/O, so that it can run in a process of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from recrawl.clean.records import CleanContext, clean_records
+from recrawl.decide.urls import canonical_url
+from recrawl.declare import Source
+from recrawl.declare.specs import RecordSpec
+from recrawl.errors import RecrawlError
+from recrawl.extract import extract
+from recrawl.model.fetched import Page
+from recrawl.model.record import FieldError, RecordRow
+from recrawl.model.work import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a body came to: rows, or what is wrong with it."""
+
+    rows: tuple[RecordRow, ...] = ()
+    specs: tuple[RecordSpec, ...] = ()
+    structure_hash: str | None = None
+    canonical: str | None = None
+    page_id: str | None = None
+    source_version: str | None = None
+    source_updated_at: datetime | None = None
+    stage: Stage = Stage.SETTLE
+    reason: str | None = None
+    errors: tuple[FieldError, ...] = ()
+
+
+def read(page: Page, source: Source) -> Reading:
+    """Read a page by its source's rules. Whatever is wrong with the page is a value; only our own faults raise."""
+    try:
+        found = extract(page, source)
+    except RecrawlError as error:
+        return Reading(stage=Stage.EXTRACT, reason=str(error))
+    if not found.rows:
+        return Reading(stage=Stage.EXTRACT, reason="no record was found on the page")
+    context = CleanContext(page.fetched_at, source.zone, source.currency, page.final_url)
+    rows, errors = clean_records([(raw.spec, raw.values) for raw in found.rows], context)
+    if errors:
+        told = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
+        return Reading(stage=Stage.CLEAN, reason=f"not valid data: {told}", errors=tuple(errors))
+    specs = {raw.spec.table: raw.spec for raw in found.rows}
+    first = specs[rows[0].table]
+    return Reading(
+        rows=tuple(rows),
+        specs=tuple(specs.values()),
+        structure_hash=found.structure_hash,
+        canonical=_canonical(found.canonical, page, source),
+        page_id=_page_id(rows, specs, source),
+        source_version=_text(rows[0], first.version),
+        source_updated_at=_instant(rows[0], first.updated),
+    )
+
+
+def _canonical(url: str | None, page: Page, source: Source) -> str | None:
+    """The canonical address that a page names of itself, if it may be one: the home page of every page is none."""
+    if url is None:
+        return None
+    try:
+        named = canonical_url(url, page.final_url, source.identity)
+    except ValueError:
+        return None
+    here = page.url.split("/", 3)
+    there = named.split("/", 3)
+    if there[:3] != here[:3] or (not there[3:] or not there[3]):
+        return None
+    return named
+
+
+def _page_id(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source) -> str | None:
+    """The business id of the page, where fields tell it: that of the first record that has them all."""
+    names = source.page_fields
+    if not names:
+        return None
+    for row in rows:
+        if specs[row.table].each is None and all(row.data.get(name) is not None for name in names):
+            return "|".join(str(row.data[name]).replace("|", "%7C") for name in names)
+    return None
+
+
+def _text(row: RecordRow, field: str | None) -> str | None:
+    value = row.data.get(field) if field else None
+    return None if value is None else str(value)
+
+
+def _instant(row: RecordRow, field: str | None) -> datetime | None:
+    value = row.data.get(field) if field else None
+    return datetime.fromisoformat(value) if isinstance(value, str) else None

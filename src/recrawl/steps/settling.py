@@ -1,0 +1,76 @@
+"""Bringing outcomes to `settle`, many at a time: while one transaction is written, the next batch gathers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import zstandard
+
+from recrawl.model.outcome import Body, Outcome
+from recrawl.model.settlement import Settlement
+from recrawl.model.work import Task
+from recrawl.steps.tools import Tools
+from recrawl.store.database import Store
+from recrawl.store.settle import Settled, settle
+
+ZSTD_LEVEL = 3
+_MOST = 100
+_SMALL = 256  # bytes that compression would not make fewer
+
+
+@dataclass(slots=True)
+class Settler:
+    """Takes outcomes in and writes them in the order in which they came. `told` hears what each write came to."""
+
+    tools: Tools
+    run: int
+    told: Callable[[list[Task], Settled], None]
+
+    def __post_init__(self) -> None:
+        self._queue: asyncio.Queue[Settlement | None] = asyncio.Queue(maxsize=2 * _MOST)
+
+    async def put(self, task: Task, outcome: Outcome) -> None:
+        """Hand an outcome over; waits when writing falls behind fetching."""
+        await self._queue.put(Settlement(task, outcome))
+
+    async def finish(self) -> None:
+        """Let `serve` end once everything handed over is written."""
+        await self._queue.put(None)
+
+    async def serve(self) -> None:
+        """Write outcomes until `finish`. Raises what the database raises: nothing is lost, the leases run out."""
+        going = True
+        while going:
+            batch = [await self._queue.get()]
+            while len(batch) < _MOST and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            going = None not in batch
+            settlements = [settlement for settlement in batch if settlement is not None]
+            if settlements:
+                tools = self.tools
+                settled = await tools.db(_write, settlements, tools=tools, run=self.run)
+                self.told([settlement.task for settlement in settlements], settled)
+
+
+def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: int) -> Settled:
+    """Compress, then write; in the writer's thread, before its transaction begins."""
+    compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+    return settle(
+        store,
+        [_compressed(settlement, compressor) for settlement in settlements],
+        rules={tools.source.name: tools.rules},
+        now=tools.clock.now(),
+        draw=tools.chance.random,
+        run=run,
+    )
+
+
+def _compressed(settlement: Settlement, compressor: zstandard.ZstdCompressor) -> Settlement:
+    outcome = settlement.outcome
+    body: Body | None = getattr(outcome, "body", None)
+    if body is None or body.codec != "plain" or body.size < _SMALL:
+        return settlement
+    packed = replace(body, codec="zstd", data=compressor.compress(body.data))
+    return replace(settlement, outcome=replace(outcome, body=packed))  # type: ignore[call-arg]

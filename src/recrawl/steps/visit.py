@@ -1,0 +1,140 @@
+"""One page's whole path, from its task to an outcome: fetch, judge bytes, read, judge content.
+
+refused? -> fetch -> what does the answer mean? -> same bytes? -> extract, clean -> same content? -> outcome
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from recrawl.clean.fingerprint import content_hash, settle_moments
+from recrawl.decide.answers import AskAgain, Content, NotModified, Redirected, look_of, meaning
+from recrawl.declare.specs import Kind
+from recrawl.model.fetched import Answer, Page, Request, Validators
+from recrawl.model.outcome import Body, Broken, By, Changed, Invalid, Look, Moved, Outcome, Unchanged
+from recrawl.model.record import RecordRow
+from recrawl.model.work import PageView, Task
+from recrawl.steps import parsers
+from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.identify import identify
+from recrawl.steps.read import Reading
+from recrawl.steps.tools import Tools
+from recrawl.store import contents, recordtables
+
+
+async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
+    """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
+    page = task.page
+    assert page is not None
+    if task.body_hash is not None:
+        return await _reread(task, page, tools)
+    refusal = await courtesy.refusal(page.fetch_url, task.host)
+    if refusal is not None:
+        return refusal
+    known = page.validators if page.has_body and not task.forced and _same_rules(page, tools) else Validators()
+    for requests in (1, 2):
+        answer = await courtesy.fetch(Request(page.fetch_url, known), task.host)
+        look = look_of(answer, page.fetch_url, requests)
+        found = meaning(answer, look, has_body=page.has_body, now=tools.clock.now(), max_wait=tools.max_wait)
+        if not isinstance(found, AskAgain):
+            break
+        known = Validators()
+    match found:
+        case AskAgain(reason):
+            return Broken(look=look, kind="senseless", message=f"{reason}, twice: {page.fetch_url}")
+        case NotModified():
+            return Unchanged(look=look, by=By.NOT_MODIFIED, raw_hash=page.raw_hash, reader_hash=_rules(tools))
+        case Redirected(target):
+            return _moved(look, target, tools)
+        case Content():
+            assert isinstance(answer, Answer)
+            return await _judge_bytes(page, look, answer.body, tools)
+        case outcome:
+            return outcome
+
+
+def _rules(tools: Tools) -> str:
+    return tools.source.reader_hash
+
+
+def _same_rules(page: PageView, tools: Tools) -> bool:
+    return page.reader_hash == _rules(tools)
+
+
+def _moved(look: Look, target: str, tools: Tools) -> Outcome:
+    try:
+        sighting = identify(tools.source, target, None)
+    except ValueError as error:
+        return Broken(look=look, kind="bad_redirect", message=f"{look.url} moved to an address of no use: {error}")
+    return Moved(
+        look=look, page_id=sighting.page_id, url=sighting.url, fetch_url=sighting.fetch_url, host=sighting.host
+    )
+
+
+async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
+    """Equal bytes read by equal rules need no reading."""
+    raw_hash = sha256(body).hexdigest()
+    if raw_hash == page.raw_hash and _same_rules(page, tools) and page.version:
+        return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
+    return await _judge_content(page, look, body, raw_hash, tools)
+
+
+async def _reread(task: Task, page: PageView, tools: Tools) -> Outcome:
+    """The rules changed: read the stored body again; nothing is fetched."""
+    assert task.body_hash is not None
+    stored = await tools.db(contents.last_look, page.id, task.body_hash)
+    look = Look(at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type)
+    return await _judge_content(page, look, stored.body, task.body_hash, tools, reread=True)
+
+
+async def _judge_content(
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+) -> Outcome:
+    """Read the body, and compare what it says with what is stored."""
+    source = tools.source
+    final_url = look.final_url or page.fetch_url
+    reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
+    if reading.reason is not None:
+        return Invalid(
+            look=look, stage=reading.stage, reason=reading.reason, errors=reading.errors, raw=body, raw_hash=raw_hash
+        )
+    await tools.db(recordtables.ensure, reading.specs)
+    rows = await _with_known_moments(page, reading, tools)
+    content = content_hash(rows)
+    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    if content == page.content_hash and page.version:
+        return Unchanged(
+            look=look,
+            by=By.CONTENT,
+            raw_hash=raw_hash,
+            reader_hash=source.reader_hash,
+            structure_hash=reading.structure_hash,
+            body=kept,
+            rows=rows,
+        )
+    return Changed(
+        look=look,
+        raw_hash=raw_hash,
+        content_hash=content,
+        structure_hash=reading.structure_hash,
+        reader_hash=source.reader_hash,
+        rows=rows,
+        body=kept,
+        page_id=reading.page_id,
+        canonical=reading.canonical,
+        source_version=reading.source_version,
+        source_updated_at=reading.source_updated_at,
+        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+    )
+
+
+async def _with_known_moments(page: PageView, reading: Reading, tools: Tools) -> tuple[RecordRow, ...]:
+    """Relative times ("an hour ago") that agree with what is stored stay as they are stored."""
+    relative = {spec.table: spec for spec in reading.specs if any(f.kind is Kind.MOMENT for f in spec.fields)}
+    if not page.version or not relative:
+        return reading.rows
+    stored = await tools.db(contents.records_of, page.id, page.version)
+    return tuple(
+        settle_moments(row, stored.get((row.table, row.key)), relative[row.table]) if row.table in relative else row
+        for row in reading.rows
+    )

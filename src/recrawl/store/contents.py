@@ -1,0 +1,62 @@
+"""Reading back what is stored of one page: bodies and versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import zstandard
+from sqlalchemy import select
+
+from recrawl.model.record import Json
+from recrawl.store.database import Store
+from recrawl.store.tables import bodies, pages, versions
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLook:
+    body: bytes
+    fetched_at: datetime
+    final_url: str | None
+    content_type: str | None
+
+
+def plain(codec: str, size: int, data: bytes) -> bytes:
+    """The bytes of a stored body."""
+    return zstandard.ZstdDecompressor().decompress(data, max_output_size=size) if codec == "zstd" else data
+
+
+def body(store: Store, raw_hash: str) -> bytes | None:
+    with store.read() as connection:
+        row = connection.execute(
+            select(bodies.c.codec, bodies.c.size, bodies.c.data).where(bodies.c.hash == raw_hash)
+        ).one_or_none()
+        return plain(*row) if row else None
+
+
+def last_look(store: Store, page: int, raw_hash: str) -> StoredLook:
+    """The stored body of a page with what must be known to read it as it was read first."""
+    with store.read() as connection:
+        kept = connection.execute(
+            select(bodies.c.codec, bodies.c.size, bodies.c.data).where(bodies.c.hash == raw_hash)
+        ).one()
+        known = connection.execute(
+            select(pages.c.last_fetched_at, pages.c.fetch_url, pages.c.content_type).where(pages.c.id == page)
+        ).one()
+        last = connection.execute(
+            select(versions.c.fetched_at, versions.c.final_url)
+            .where(versions.c.page == page, versions.c.raw_hash == raw_hash)
+            .order_by(versions.c.seq.desc())
+            .limit(1)
+        ).one_or_none()
+    fetched_at = last.fetched_at if last else known.last_fetched_at
+    return StoredLook(plain(*kept), fetched_at, last.final_url if last else known.fetch_url, known.content_type)
+
+
+def records_of(store: Store, page: int, version: int) -> dict[tuple[str, str], dict[str, Json]]:
+    """The records of a version, by (table, key)."""
+    with store.read() as connection:
+        data = connection.execute(
+            select(versions.c.data).where(versions.c.page == page, versions.c.version == version)
+        ).scalar_one_or_none()
+    return {(item["table"], item["key"]): item["data"] for item in data or ()}

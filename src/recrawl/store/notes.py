@@ -1,0 +1,52 @@
+"""Events and dead letters that no page's settling brings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select
+
+from recrawl.model.record import Json
+from recrawl.store.database import Store
+from recrawl.store.tables import dead_letters, events
+
+
+def note(store: Store, source: str, kind: str, data: dict[str, Json], now: datetime) -> None:
+    def work(connection: Connection) -> None:
+        connection.execute(insert(events).values(source=source, kind=kind, data=data, at=now))
+
+    store.write(work)
+
+
+def bury_document(
+    store: Store, source: str, task_key: str, kind: str, reason: str, raw: bytes, observed: int, now: datetime
+) -> None:
+    """Keep a document that could not be read, once per source and reason."""
+    signature = f"discover:{kind}"
+
+    def work(connection: Connection) -> None:
+        known = connection.execute(
+            select(dead_letters.c.id).where(
+                dead_letters.c.source == source,
+                dead_letters.c.signature == signature,
+                dead_letters.c.reason == reason,
+                dead_letters.c.resolved_at.is_(None),
+            )
+        ).first()
+        if known is None:
+            connection.execute(
+                insert(dead_letters).values(
+                    source=source,
+                    task_key=task_key,
+                    stage="fetch",
+                    signature=signature,
+                    reason=reason,
+                    raw=raw[:1_000_000] or None,
+                    raw_codec="plain" if raw else None,
+                    errors=[],
+                    observed=observed,
+                    created_at=now,
+                )
+            )
+
+    store.write(work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
 import sys
@@ -105,7 +104,7 @@ class Record:
             if field.name in values:
                 value = values[field.name]
             elif field.has_default or field.optional:
-                value = copy.copy(field.default)
+                value = list(field.default) if isinstance(field.default, tuple) else field.default
             else:
                 raise TypeError(f"{spec.name} needs a value for {field.name!r}")
             setattr(self, field.name, value)
@@ -182,7 +181,7 @@ def _default(kind: FieldType, value: Any, place: str) -> Any:
         return _default_item(kind.kind, value, place)
     if not isinstance(value, (list, tuple)):
         raise Misuse(f"the default {value!r} is no list", place=place, action="Write default=[...].")
-    return [_default_item(kind.kind, item, place) for item in value]
+    return tuple(_default_item(kind.kind, item, place) for item in value)
 
 
 def _default_item(kind: Kind, value: Any, place: str) -> Any:

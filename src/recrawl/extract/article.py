@@ -51,8 +51,7 @@ def read_article(document: Document) -> dict[str, Any]:
             place=document.page.url,
             action="Declare a Record for such pages, or keep them out with match or skip.",
         )
-    found = {name: value.strip() if name != "text" else value for name, value in found.items() if value}
-    return {"url": document.page.url} | {name: value for name, value in found.items() if value.strip()}
+    return {"url": document.page.url} | {name: value for name, value in found.items() if value and value.strip()}
 
 
 def _of_html(document: Document) -> dict[str, str | None]:

@@ -46,12 +46,17 @@ class Document:
         return root
 
     @cached_property
-    def lxml_root(self) -> etree._Element | None:
-        """The root for XPath; None for a page without any element."""
+    def lxml_text(self) -> str:
+        """The text of a page that nests no deeper than lxml can follow."""
         if self.content in (Content.JSON, Content.BINARY):
             raise self._refused("HTML")
         check_bounds(self.text, self.page.url, deepest=_DEEPEST_LXML)
-        return parse_lxml(self.text)
+        return self.text
+
+    @cached_property
+    def lxml_root(self) -> etree._Element | None:
+        """The root for XPath; None for a page without any element."""
+        return parse_lxml(self.lxml_text)
 
     @cached_property
     def json(self) -> Any:
@@ -79,7 +84,7 @@ class Document:
     @staticmethod
     def _join(base: str, link: str) -> str | None:
         try:
-            url = can_ada.parse(link.strip(), base)
+            url = can_ada.parse(base) + link.strip()
         except ValueError:
             return None
         return str(url.href) if url.protocol in ("http:", "https:") else None

@@ -82,7 +82,7 @@ def _compiled_xpath(expression: str) -> etree.XPath:
 def _part_of_lxml(scope: Scope) -> etree._Element | None:
     """The part as a tree of its own, so that `//` cannot leave it."""
     assert scope.element is not None
-    scope.document.lxml_root  # the page's bounds hold for its parts
+    _ = scope.document.lxml_text  # a page within bounds has parts within bounds
     tree = parse_lxml(f"<recrawl-part>{scope.element.html or ''}</recrawl-part>")
     return None if tree is None else tree.find(".//recrawl-part/*")
 

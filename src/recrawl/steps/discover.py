@@ -105,9 +105,8 @@ async def _read_list(stream: Stream, finder: Urls) -> None:
 
 async def _find_by_itself(stream: Stream, url: str) -> None:
     """A bare address: the sitemaps that robots.txt names, else the usual place, else what the address itself is."""
-    tools, courtesy = stream.tools, stream.courtesy
     host = host_of(canonical_url(url))
-    robots = await courtesy.robots_text(url, host)
+    robots = await stream.courtesy.robots_text(url, host)
     if not isinstance(robots, str):
         stream.troubles.append(trouble_of(f"{origin(url)}/robots.txt", robots))
         return

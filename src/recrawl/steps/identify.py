@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recrawl.decide.urls import canonical_url, host_of
+from recrawl.decide.urls import canonical_url, host_of, wire_url
 from recrawl.declare import Source
 from recrawl.model.sighting import Sighting
 
@@ -10,5 +10,5 @@ from recrawl.model.sighting import Sighting
 def identify(source: Source, found: str, hint: str | None, base: str | None = None) -> Sighting:
     """The sighting that a URL as found makes. Raises ValueError for what is no http(s) URL."""
     url = canonical_url(found, base, source.identity)
-    wire = found if base is None else canonical_url(found, base)
-    return Sighting(source.page_id_of_url(url) or url, url, wire, host_of(url), hint)
+    wire = wire_url(found, base)
+    return Sighting(source.page_id_of_url(url) or url, url, wire, host_of(wire), hint)

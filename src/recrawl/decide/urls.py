@@ -1,0 +1,141 @@
+"""Identity of URLs: which of them are one page.
+
+WHATWG URL parsing (can_ada) first, then recrawl's own folding: unreserved escapes decoded, escapes in upper case, the
+query sorted, tracking and session parameters dropped. Case of path and query stays: servers tell them apart.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import can_ada
+
+from recrawl.declare.policies import Identity
+from recrawl.errors import Permanent
+
+MOST = 16_384
+"""The longest URL, in characters, that is taken for one."""
+
+_DROPPED = frozenset(
+    ["gclid", "dclid", "gbraid", "wbraid", "msclkid", "fbclid", "yclid", "ysclid", "twclid", "ttclid", "igshid",
+     "mc_cid", "mc_eid", "_ga", "_gl", "spm", "scm", "vd_source", "jsessionid", "phpsessid"]
+)  # fmt: skip
+_DROPPED_STEMS = ("utm_", "aspsessionid")
+_SESSION = re.compile(r"[0-9a-fA-F]{16,}")
+_PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
+_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class BadUrl(Permanent, ValueError):
+    """A text that is no http(s) URL of a page."""
+
+
+def canonical_url(url: str, base: str | None = None, rules: Identity = Identity()) -> str:
+    """The one form of all URLs of a page, absolute; `base` resolves relative ones, `rules` are the source's own.
+
+    Applied twice it changes nothing. A password never stays; a user name does, since it tells pages apart. Raises
+    BadUrl (a ValueError) for what is no http or https URL, or is longer than 16,384 characters.
+    """
+    parsed = _parsed(url, base)
+    protocol, host, port = parsed.protocol, parsed.hostname, parsed.port
+    if rules.https and protocol == "http:" and port in ("", "80"):
+        protocol, port = "https:", ""
+    if rules.www:
+        host = host.removeprefix("www.")
+    path = _escapes(parsed.pathname)
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    if rules.slash and len(path) > 1:
+        path = path.rstrip("/") or "/"
+    query = _query(parsed.search, rules)
+    fragment = _escapes(parsed.hash) if rules.fragments else ""
+    user = f"{parsed.username}@" if parsed.username else ""
+    at = f":{port}" if port else ""
+    return f"{protocol}//{user}{host}{at}{path}{query}{fragment}"
+
+
+def _parsed(url: str, base: str | None) -> can_ada.URL:
+    if len(url) > MOST:
+        raise BadUrl(f"a URL of {len(url):,} characters is too long: {url[:80]}...", action=f"The limit is {MOST:,}.")
+    try:
+        parsed = can_ada.parse(base) + url if base is not None else can_ada.parse(url)
+    except (ValueError, TypeError, UnicodeError):
+        raise BadUrl(f"{url[:200]!r} is no URL") from None
+    if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
+        raise BadUrl(f"{url[:200]!r} is no http or https URL")
+    return parsed
+
+
+def _escapes(text: str) -> str:
+    """Decode what needs no escape, and write the other escapes in upper case (RFC 3986 section 6.2.2)."""
+    if "%" not in text:
+        return text
+    return _ESCAPE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    byte = int(match[1], 16)
+    return chr(byte) if byte in _UNRESERVED else f"%{match[1].upper()}"
+
+
+def _query(search: str, rules: Identity) -> str:
+    if len(search) < 2:
+        return ""
+    text = _escapes(search[1:])
+    kept = [part for part in text.split("&") if part and not _is_dropped(part, rules)]
+    if len(kept) > 1:
+        kept.sort(key=_name_of)
+    return "?" + "&".join(kept) if kept else ""
+
+
+def _name_of(part: str) -> str:
+    return part.partition("=")[0]
+
+
+def _is_dropped(part: str, rules: Identity) -> bool:
+    name, _, value = part.partition("=")
+    name = name.lower()
+    if rules.keep and _listed(rules.keep, name):
+        return False
+    if name in _DROPPED or name.startswith(_DROPPED_STEMS) or (rules.drop and _listed(rules.drop, name)):
+        return True
+    return name == "sid" and _SESSION.fullmatch(value) is not None
+
+
+def _listed(names: tuple[str, ...], name: str) -> bool:
+    exact, stems = _compiled(names)
+    return name in exact or name.startswith(stems)
+
+
+@lru_cache(maxsize=64)
+def _compiled(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    lower = [name.lower() for name in names]
+    return (
+        frozenset(name for name in lower if not name.endswith("*")),
+        tuple(name[:-1] for name in lower if name.endswith("*")),
+    )
+
+
+def host_of(url: str) -> str:
+    """Host, with its port where that is not the scheme's own: what pace and robots rules belong to."""
+    rest = url.partition("://")[2]
+    for mark in "/?#":
+        rest = rest.partition(mark)[0]
+    return rest.rpartition("@")[2].lower()
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a URL."""
+    return f"{url.partition('://')[0].lower()}://{host_of(url)}"
+
+
+def wire_url(url: str, base: str | None = None) -> str:
+    """The absolute form of a URL as browsers send it: nothing folded but what WHATWG parsing does; no fragment.
+
+    Raises BadUrl.
+    """
+    parsed = _parsed(url, base)
+    href: str = parsed.href
+    return href.partition("#")[0]

@@ -15,7 +15,7 @@ from recrawl.extract.document import Document
 from recrawl.extract.jsonld import values_at
 from recrawl.extract.text import text_of
 
-_LONGEST = 2_000_000  # characters; finding the main text takes some 10 s for so long a page
+_LONGEST = 2_000_000  # characters; so long a page takes some seconds
 _LONGEST_TITLE = 300
 _TIMES = (
     "article:published_time",
@@ -32,6 +32,7 @@ _TIMES = (
     "sailthru.date",
     "citation_publication_date",
 )
+_MANY_TAGS = 8_000  # beyond, the thorough way grows with the square of the paragraphs
 # htmldate takes days after "today" for wrong; today must not matter.
 _DATES = {"original_date": True, "extensive_search": False, "min_date": "1995-01-01", "max_date": "2100-01-01"}
 
@@ -63,13 +64,21 @@ def _of_html(document: Document) -> dict[str, str | None]:
             f"a page of {len(document.text):,} characters is no article", place=document.page.url, action=action
         )
     _ = document.root  # within bounds?
-    article = trafilatura.bare_extraction(
-        document.text,
-        url=document.page.url,
-        include_comments=False,
-        with_metadata=True,
-        date_extraction_params=dict(_DATES),
-    )
+    try:
+        article = trafilatura.bare_extraction(
+            document.text,
+            url=document.page.url,
+            fast=document.text.count("<") > _MANY_TAGS,
+            include_comments=False,
+            with_metadata=True,
+            date_extraction_params=dict(_DATES),
+        )
+    except Exception as error:  # the library's own mistakes must not end a worker
+        raise Permanent(
+            f"the article could not be told from the page: {type(error).__name__}: {error}",
+            place=document.page.url,
+            action="Declare a Record for such pages.",
+        ) from error
     main = {name: getattr(article, name, None) for name in ("title", "author", "date", "text")}
     body = document.root.css_first("body")
     return {

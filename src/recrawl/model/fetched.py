@@ -86,6 +86,7 @@ class FailureKind(StrEnum):
     BAD_REDIRECT = "bad_redirect"  # no Location, or one that is no http(s) URL
     FORBIDDEN_ADDRESS = "forbidden_address"  # private, loopback, link-local, multicast, translated
     PROTOCOL = "protocol"  # not HTTP, or headers beyond the bounds
+    BAD_REQUEST = "bad_request"  # a URL that is no http(s) URL, or a header that cannot be sent
     ROBOTS = "robots"  # robots.txt of the host that a redirect leads to does not allow it
 
 

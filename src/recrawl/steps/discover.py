@@ -14,7 +14,8 @@ from recrawl.decide.retry import backoff
 from recrawl.decide.urls import canonical_url, host_of, origin
 from recrawl.declare import Auto, Feed, Finder, Sitemap, Source, Urls
 from recrawl.discover.walk import BATCH, Listed
-from recrawl.extract import feed_links
+from recrawl.extract.document import Document
+from recrawl.extract.page import feeds_of
 from recrawl.fetch.robots import robots_sitemaps
 from recrawl.model.fetched import Answer, Page, Request
 from recrawl.model.record import Json
@@ -137,7 +138,7 @@ async def _feeds_of(stream: Stream, url: str, host: str) -> None:
     if not isinstance(answer, Answer) or answer.status != 200:
         return
     page = Page(canonical_url(url), answer.final_url, answer.body, answer.content_type, answer.fetched_at)
-    for feed in feed_links(page):
+    for feed in feeds_of(Document(page)):
         await visit_document(stream, feed, feed=True)
     kind = (answer.content_type or "").lower()
     if "xml" in kind and "xhtml" not in kind:

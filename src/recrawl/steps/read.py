@@ -10,7 +10,7 @@ from recrawl.decide.urls import canonical_url
 from recrawl.declare import Source
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import RecrawlError
-from recrawl.extract import extract
+from recrawl.extract.page import extract
 from recrawl.model.fetched import Page
 from recrawl.model.record import FieldError, RecordRow
 from recrawl.model.work import Stage

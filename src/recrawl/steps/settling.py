@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import zstandard
 
-from recrawl.model.outcome import Body, Outcome
+from recrawl.model.outcome import Changed, Outcome, Unchanged
 from recrawl.model.settlement import Settlement
 from recrawl.model.work import Task
 from recrawl.steps.tools import Tools
@@ -28,8 +28,7 @@ class Settler:
     run: int
     told: Callable[[list[Task], Settled], None]
 
-    def __post_init__(self) -> None:
-        self._queue: asyncio.Queue[Settlement | None] = asyncio.Queue(maxsize=2 * _MOST)
+    _queue: asyncio.Queue[Settlement | None] = field(default_factory=lambda: asyncio.Queue(maxsize=2 * _MOST))
 
     async def put(self, task: Task, outcome: Outcome) -> None:
         """Hand an outcome over; waits when writing falls behind fetching."""
@@ -69,8 +68,7 @@ def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: in
 
 def _compressed(settlement: Settlement, compressor: zstandard.ZstdCompressor) -> Settlement:
     outcome = settlement.outcome
-    body: Body | None = getattr(outcome, "body", None)
-    if body is None or body.codec != "plain" or body.size < _SMALL:
+    if not isinstance(outcome, Changed | Unchanged) or outcome.body is None or outcome.body.size < _SMALL:
         return settlement
-    packed = replace(body, codec="zstd", data=compressor.compress(body.data))
-    return replace(settlement, outcome=replace(outcome, body=packed))  # type: ignore[call-arg]
+    body = replace(outcome.body, codec="zstd", data=compressor.compress(outcome.body.data))
+    return replace(settlement, outcome=replace(outcome, body=body))

@@ -1,0 +1,277 @@
+"""The embedded engine: one process, asyncio for fetching, one thread for writing.
+
+It holds no state that matters: all of it is in the database, so that it can be killed at any moment and any number of
+it can run at once. What it claimed and did not finish goes back by itself when its leases end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from recrawl.errors import RecrawlError
+from recrawl.model.work import Task, TaskKind
+from recrawl.run.owner import dead
+from recrawl.run.progress import Progress
+from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.discover import discover, streams_of
+from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
+from recrawl.steps.settling import Settler
+from recrawl.steps.tools import Tools
+from recrawl.steps.visit import visit
+from recrawl.store import claim, cursor, cycle, leases, plan, recordtables, runs, sources
+from recrawl.store.leases import LeaseLost
+from recrawl.store.settle import Settled
+
+RENEW_AFTER = 20.0
+PATIENCE = 120.0
+"""Seconds that a run waits for work that is not due yet; beyond that it ends as waiting."""
+_GLANCE = 0.2
+_SWEEP_AFTER = timedelta(hours=24)
+
+
+class Ending(StrEnum):
+    """The terminal states of a run."""
+
+    FINISHED = "finished"
+    FAILURES = "failures"  # to its end, with failures or dead letters
+    WAITING = "waiting"  # the rest is not due yet
+    NOTHING = "nothing"  # discovery found nothing to work on
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(slots=True)
+class Result:
+    ending: Ending
+    complete: bool
+    progress: Progress
+    until: datetime | None = None
+    troubles: tuple[Trouble, ...] = ()
+
+
+class Engine:
+    """Brings one source up to date once: `await Engine(tools, progress).run()`."""
+
+    def __init__(self, tools: Tools, progress: Progress) -> None:
+        self._tools = tools
+        self._progress = progress
+        self._courtesy = Courtesy(tools)
+        self._held: dict[int, Task] = {}
+        self._jobs: dict[int, asyncio.Task[None]] = {}
+        self._troubles: list[Trouble] = []
+        self._moved = asyncio.Event()
+        self._stopping = False
+        self._failed: BaseException | None = None
+        self._until: datetime | None = None
+        self._last_host = ""
+        self._reaped_at: datetime | None = None
+
+    def stop(self) -> None:
+        """End as soon as what is under way is written; what was not begun is given back."""
+        self._stopping = True
+        self._moved.set()
+
+    async def run(self) -> Result:
+        """Discover, visit, settle, until nothing is left that can be done. Raises StoreUnavailable, Misuse."""
+        tools = self._tools
+        await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
+        await tools.db(recordtables.ensure, tools.source.records)
+        await self._reap(force=True)
+        run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
+        settler = Settler(tools, run, self._settled)
+        writing = asyncio.create_task(settler.serve())
+        writing.add_done_callback(lambda _: self._moved.set())
+        renewing = asyncio.create_task(self._renew())
+        ending, complete = Ending.INTERRUPTED, False
+        try:
+            opened = await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+            await self._work(opened, settler, writing)
+            await self._drain(settler, writing)
+            closed = None if self._stopping else await self._close(opened)
+            complete = bool(closed)
+            ending = self._ending(closed)
+        finally:
+            renewing.cancel()
+            for job in self._jobs.values():
+                job.cancel()
+            await asyncio.gather(writing, renewing, *self._jobs.values(), return_exceptions=True)
+            await self._give_back()
+            counts = self._progress.summary()
+            await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
+        return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
+
+    async def _work(self, opened: cycle.Cycle, settler: Settler, writing: asyncio.Task[None]) -> None:
+        """Keep the hands full until there is nothing to take up any more."""
+        room = 4 * self._tools.concurrency
+        while not self._stopping:
+            if writing.done():
+                writing.result()
+            await self._reap()
+            claimed = await self._claim(room - len(self._held)) if len(self._held) <= room // 2 else []
+            for task in claimed:
+                self._start(task, settler)
+            if len(self._held) > room // 2:
+                self._moved.clear()
+                await self._moved.wait()
+            elif not claimed and not await self._plan(opened):
+                if self._held:
+                    self._moved.clear()
+                    await self._moved.wait()
+                elif not await self._wait_for_others():
+                    return
+
+    async def _claim(self, count: int) -> list[Task]:
+        tools = self._tools
+        now = tools.clock.now()
+        claimed = await tools.db(
+            claim.claim,
+            count,
+            specs={tools.source.name: tools.source.spec_hash},
+            owner=tools.owner,
+            now=now,
+            until=now + LEASE,
+            after=self._last_host,
+        )
+        if claimed:
+            self._last_host = claimed[-1].host
+        return claimed
+
+    async def _plan(self, opened: cycle.Cycle) -> int:
+        """Make tasks for what is due; pages that this cycle has looked at are due after it began, and wait."""
+        tools = self._tools
+        now = tools.clock.now()
+        common = {"now": now, "expires_at": now + TASK_LIFE}
+        made = await tools.db(plan.plan_rereads, tools.source.name, tools.source.reader_hash, **common)
+        return made or await tools.db(plan.plan, tools.source.name, until=opened.started_at, **common)
+
+    def _start(self, task: Task, settler: Settler) -> None:
+        self._held[task.id] = task
+        job = asyncio.create_task(self._perform(task, settler))
+        self._jobs[task.id] = job
+        job.add_done_callback(lambda done: self._ended(task, done))
+
+    async def _perform(self, task: Task, settler: Settler) -> None:
+        if task.kind is TaskKind.DISCOVER:
+            self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
+            self._held.pop(task.id, None)
+            return
+        outcome = await visit(task, self._tools, self._courtesy)
+        self._progress.add(Counter(requests=outcome.look.requests))
+        await settler.put(task, outcome)
+
+    def _ended(self, task: Task, job: asyncio.Task[None]) -> None:
+        self._jobs.pop(task.id, None)
+        self._moved.set()
+        if job.cancelled() or (error := job.exception()) is None:
+            return
+        self._held.pop(task.id, None)
+        if not isinstance(error, LeaseLost):
+            self._failed = error
+            self.stop()
+
+    def _settled(self, tasks: list[Task], settled: Settled) -> None:
+        for task in tasks:
+            self._held.pop(task.id, None)
+        self._progress.changes += settled.changed
+        self._progress.add(settled.counts + Counter(lost=len(settled.lost)))
+        self._moved.set()
+
+    async def _drain(self, settler: Settler, writing: asyncio.Task[None]) -> None:
+        """Let what is under way come to its end, unless something failed."""
+        if self._failed is None:
+            if self._stopping:
+                for task in list(self._held.values()):
+                    if task.kind is TaskKind.DISCOVER and task.id in self._jobs:
+                        self._jobs[task.id].cancel()
+            await asyncio.gather(*self._jobs.values(), return_exceptions=True)
+        await settler.finish()
+        await writing
+        if self._failed is not None:
+            raise self._failed
+
+    async def _renew(self) -> None:
+        """Keep the leases of what is held; another clock than the machine's would make no leases last."""
+        while True:
+            await asyncio.sleep(RENEW_AFTER)
+            held = [(task.id, task.token) for task in self._held.values()]
+            if held:
+                lost = await self._tools.db(leases.renew, held, self._tools.clock.now() + LEASE)
+                for task in lost:
+                    if task in self._jobs:
+                        self._jobs[task].cancel()
+                    self._held.pop(task, None)
+
+    async def _reap(self, *, force: bool = False) -> None:
+        """Bring back what is due again and what dead workers held, once a second at most."""
+        tools = self._tools
+        now = tools.clock.now()
+        if not force and self._reaped_at is not None and now - self._reaped_at < timedelta(seconds=1):
+            return
+        self._reaped_at = now
+        gone = dead(await tools.db(leases.owners))
+        await tools.db(leases.reap, now, gone)
+        if force:
+            await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
+            await tools.db(runs.sweep, now - _SWEEP_AFTER)
+
+    async def _wait_for_others(self) -> bool:
+        """Nothing is held and nothing can be claimed: wait for what is due soon, or for what others hold.
+
+        False: nothing is left, or the rest is due too late for this run.
+        """
+        tools = self._tools
+        now = tools.clock.now()
+        count, due = await tools.db(runs.open_work, tools.source.name, now)
+        self._progress.open_tasks = count
+        if not count:
+            return False
+        if due is None:
+            self._progress.waiting = "for work that another process holds"
+            await asyncio.sleep(_GLANCE)
+        elif (due - now).total_seconds() > PATIENCE:
+            self._until = due
+            return False
+        else:
+            self._progress.waiting = f"until {due:%H:%M:%S} UTC, to try again"
+            self._progress.on_change(self._progress)
+            await self._pause(max((due - now).total_seconds(), 0.01))
+        self._reaped_at = None
+        self._progress.waiting = None
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        """A wait that `stop` ends."""
+        self._moved.clear()
+        waits = [asyncio.ensure_future(self._tools.clock.sleep(seconds)), asyncio.ensure_future(self._moved.wait())]
+        _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for wait in pending:
+            wait.cancel()
+
+    async def _close(self, opened: cycle.Cycle) -> bool | None:
+        tools = self._tools
+        for finder in tools.source.finders:
+            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
+        return await tools.db(cycle.close, tools.source.name, opened.id, tools.clock.now())
+
+    def _ending(self, closed: bool | None) -> Ending:
+        if self._stopping:
+            return Ending.INTERRUPTED
+        if self._until is not None:
+            return Ending.WAITING
+        if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
+            return Ending.NOTHING
+        if self._progress.dead or self._troubles or closed is False:
+            return Ending.FAILURES
+        return Ending.FINISHED
+
+    async def _give_back(self) -> None:
+        held = [(task.id, task.token) for task in self._held.values()]
+        self._held.clear()
+        if held:
+            try:
+                await self._tools.db(leases.release, held)
+            except RecrawlError:
+                return  # the leases run out by themselves

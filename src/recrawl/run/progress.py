@@ -1,0 +1,55 @@
+"""What a run has come to so far: counts that add up, and sentences worth showing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+LOOKED_AT = (
+    "new",
+    "changed",
+    "unchanged_304",
+    "unchanged_hash",
+    "reread",
+    "moved",
+    "gone",
+    "refused",
+    "quarantined",
+    "invalid",
+    "regressions",
+    "failed",
+)
+"""The ways in which a look at a page ends; their sum is the number of pages looked at."""
+
+DEAD = ("quarantined", "invalid", "failed")
+
+
+@dataclass(slots=True)
+class Progress:
+    """`counts` has the lines of the summary; `waiting` says, while nothing can be done, what is waited for."""
+
+    source: str
+    counts: Counter[str] = field(default_factory=Counter)
+    changes: list[tuple[str, str]] = field(default_factory=list)
+    open_tasks: int = 0
+    waiting: str | None = None
+    on_change: Callable[[Progress], None] = lambda _: None
+    on_notice: Callable[[str], None] = lambda _: None
+
+    def add(self, counts: Counter[str]) -> None:
+        self.counts.update(counts)
+        self.on_change(self)
+
+    @property
+    def looked_at(self) -> int:
+        return sum(self.counts[name] for name in LOOKED_AT)
+
+    @property
+    def dead(self) -> int:
+        return sum(self.counts[name] for name in DEAD)
+
+    def summary(self) -> dict[str, int]:
+        """All lines, those that are 0 too, so that two runs can be compared."""
+        names = ("found", "unchanged_hint", *LOOKED_AT, "postponed", "lost", "requests", "off_site", "bad_urls")
+        return {name: self.counts[name] for name in names} | {"looked_at": self.looked_at, "dead": self.dead}

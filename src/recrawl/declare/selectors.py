@@ -75,7 +75,7 @@ def _check_xpath(expression: str, place: str) -> None:
 
     try:
         etree.XPath(expression)(html.fromstring("<p>x"))
-    except etree.XPathError as error:
+    except (etree.XPathError, ValueError) as error:
         action = "Write XPath 1.0, for instance '//h1/text()'."
         raise Misuse(f"{expression!r} is no XPath: {error}", place=place, action=action) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from inspect import isfunction
 from types import FunctionType
@@ -126,7 +126,7 @@ class Source:
     @cached_property
     def spec_hash(self) -> str:
         """SHA-256 (hex) of the whole declaration."""
-        return hashing.digest({item.name: getattr(self, item.name) for item in fields(self)})
+        return hashing.digest(self)
 
     @cached_property
     def reader_hash(self) -> str:
@@ -211,7 +211,9 @@ def _check_page_id(source: Source, place: str) -> None:
         if given is not None and not isinstance(given.pattern, str):
             raise Misuse("page_id is a regular expression over bytes", place=where, action="Write one over text.")
         return
-    if not given or not (isinstance(given, str) or all(isinstance(name, str) for name in given)):
+    names: object = given
+    several = isinstance(names, tuple) and bool(names) and all(isinstance(name, str) for name in names)
+    if not (several or (isinstance(names, str) and names)):
         action = "Write the name of a field, several, or re.compile(...) for the URL."
         raise Misuse(f"{given!r} is no page_id", place=where, action=action)
     candidates = [spec for spec in source.records if spec.each is None]
@@ -232,7 +234,7 @@ def _names_one(spec: RecordSpec, names: Sequence[str]) -> bool:
 def _check_policies(source: Source, place: str) -> None:
     try:
         ZoneInfo(source.zone)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         action = "Write a name of the IANA list, for instance 'Europe/Berlin'."
         raise Misuse(f"{source.zone!r} is no time zone", place=f"{place}.zone", action=action) from None
     if source.currency is not None and not _CURRENCY.fullmatch(source.currency):

@@ -27,7 +27,7 @@ _ATTRIBUTE = (
     rf"(?:{_SPACE}*+={_SPACE}*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^ \t\n\f\r>]*+))?+"
 )
 _COMMENT = r"!--(?:-?>|.*?(?:--!?>|\Z))|[!?][^>]*+|/(?![a-zA-Z])[^>]*+"
-# As far as a text holds no tag of too many attributes: one match, since objects for all tags would cost more than parsing.
+# All of a text without tags of too many attributes: one match, for objects of all tags would cost more than parsing.
 _MODEST = re.compile(
     rf"(?:[^<]++|<(?:/?+{_NAME}(?:>|(?:{_ATTRIBUTE}){{0,{_MOST_ATTRIBUTES}}}+[ \t\n\f\r/]*+(?:>|\Z))"
     rf"|{_COMMENT}|(?![a-zA-Z!?/])))*+",
@@ -52,6 +52,7 @@ _FORMATTING = frozenset(
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
 )
 _ONCE = frozenset(["a", "nobr"])  # a start tag closes the open one
+_STRANGE = frozenset(["svg", "math", "frameset"])  # the rules for HTML's elements do not hold inside
 # An end tag outside of one of these does not always reach what it would close.
 _SPECIAL = frozenset(
     ["address", "annotation-xml", "applet", "article", "aside", "blockquote", "button", "center", "desc", "details",
@@ -73,15 +74,16 @@ class _Nesting:
         self.open: list[str] = []
         self.formatting: dict[tuple[str, str], int] = {}  # by tag and attributes, how many would be opened again
         self.waiting = 0  # the sum of these
-        self.reopened = self.steps = self.deepest = 0
+        self.strange = self.reopened = self.steps = self.deepest = 0
 
     def start(self, name: str, attributes: str) -> None:
         self.steps += len(self.open)
         if name not in _FORMATTING:
             self.reopened += self.waiting
-        if name in _VOID or name in _SELF_LIMITING:
+        if not self.strange and (name in _VOID or name in _SELF_LIMITING):
             return
         self.open.append(name)
+        self.strange += name in _STRANGE
         self.deepest = max(self.deepest, len(self.open))
         if name in _FORMATTING:
             alike = (name, "" if name in _ONCE else attributes)
@@ -100,6 +102,7 @@ class _Nesting:
                 return
             above -= 1
         if above:
+            self.strange -= sum(inner in _STRANGE for inner in self.open[above - 1 :])
             self.open[above - 1 :] = [inner for inner in self.open[above:] if inner in _FORMATTING]
 
     def _end_formatting(self, name: str) -> None:
@@ -147,7 +150,7 @@ def _nesting(text: str) -> _Nesting | None:
             continue
         if name[0] == "/":
             nesting.end(name[1:])
-        elif name in _RAW and "svg" not in nesting.open and "math" not in nesting.open:
+        elif name in _RAW and not nesting.strange:
             closing = _RAW[name].search(text, position)
             position = closing.end() if closing else len(text)
         else:

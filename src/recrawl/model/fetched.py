@@ -69,6 +69,10 @@ class Answer:
 
     @property
     def validators(self) -> Validators:
+        """What makes the next request for `url` conditional: nothing after a redirect, since those of another URL say
+        nothing about this one (RFC 9110 section 13.1)."""
+        if self.hops:
+            return Validators()
         return Validators(self.header("etag"), self.header("last-modified"))
 
 

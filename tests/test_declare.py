@@ -53,7 +53,7 @@ from recrawl.declare import (
 )
 from recrawl.declare.load import load
 from recrawl.declare.planned import NOT_YET
-from recrawl.declare.specs import FieldSpec, Kind, RecordSpec, Selector
+from recrawl.declare.specs import FieldSpec, Kind, Selector
 from recrawl.errors import Misuse
 from tests import typing_examples
 
@@ -493,10 +493,7 @@ def test_hashes_are_the_same_in_another_process() -> None:
 def test_any_text_as_selector_is_taken_or_refused_and_never_breaks(text: str) -> None:
     for kind in (css, xpath, jmes, meta, jsonld, names):
         try:
-            spec: RecordSpec = type(
-                "X", (Record,), {"__annotations__": {"a": str}, "a": kind(text)}, table="t", key="a"
-            ).__spec__  # type: ignore[misc]
-        except Misuse as error:
-            assert error.place == "record.X.fields.a"
-        else:
-            assert spec.fields[0].selector == Selector(kind.__name__, (text,))
+            made: Any = type("X", (Record,), {"__annotations__": {"a": str}, "a": kind(text)}, table="t", key="a")
+        except Misuse:
+            continue
+        assert made.__spec__.fields[0].selector == Selector(kind.__name__, (text,))

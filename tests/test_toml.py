@@ -29,7 +29,8 @@ currency = "GBP"
 revisit = { min = "6h", max = "30d" }
 
 [source.news]
-find = [{ feed = "https://news.example/feed.xml" }, { sitemap = "https://news.example/news-sitemap.xml", exhaustive = false }]
+find = [{ feed = "https://news.example/feed.xml" },
+        { sitemap = "https://news.example/news-sitemap.xml", exhaustive = false }]
 page_id = { match = '/a-(\\d+)' }
 zone = "Asia/Shanghai"
 """

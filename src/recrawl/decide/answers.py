@@ -15,7 +15,7 @@ from recrawl.model.fetched import Answer, Failure, FailureKind
 from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
 
 _LOGIN = re.compile(r"/(?:log-?in|sign-?in|auth|passport|account/login|sso)(?:[/.?]|$)", re.IGNORECASE)
-_PERMANENT = {FailureKind.FORBIDDEN_ADDRESS}
+_PERMANENT = {FailureKind.FORBIDDEN_ADDRESS, FailureKind.BAD_REQUEST}
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,8 @@ def _told(error: BaseException, path: Path) -> Misuse:
 
 
 def _keywords_of(name: str) -> list[str]:
-    declared = getattr(names, name, None)
-    if declared is None:
-        # A class of the user's: only its class keywords are refused in this way.
-        declared = names.Record.__init_subclass__
+    """The keywords of one of recrawl's own names; of `Record`, those of the class statement."""
+    declared = names.Record.__init_subclass__ if name == "Record" else getattr(names, name, None)
     if not callable(declared):
         return []
     return [key for key, item in inspect.signature(declared).parameters.items() if item.kind is item.KEYWORD_ONLY]

@@ -96,6 +96,9 @@ class _Nesting:
         if name in _FORMATTING:
             self._end_formatting(name)
             return
+        if name == "form":
+            self._close(name)  # and leaves open what stands inside
+            return
         above = len(self.open)
         while above and self.open[above - 1] != name:
             if self.open[above - 1] in _SPECIAL:
@@ -113,6 +116,9 @@ class _Nesting:
         self.formatting[alike] -= 1
         if not self.formatting[alike]:
             del self.formatting[alike]
+        self._close(name)
+
+    def _close(self, name: str) -> None:
         for place in range(len(self.open) - 1, -1, -1):
             if self.open[place] == name:
                 del self.open[place]

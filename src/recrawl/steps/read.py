@@ -40,7 +40,7 @@ def read(page: Page, source: Source) -> Reading:
         return Reading(stage=Stage.EXTRACT, reason=str(error))
     if not found.rows:
         return Reading(stage=Stage.EXTRACT, reason="no record was found on the page")
-    context = CleanContext(page.fetched_at, source.zone, source.currency, page.final_url)
+    context = CleanContext(page.fetched_at, source.zone, source.currency, found.base)
     rows, errors = clean_records([(raw.spec, raw.values) for raw in found.rows], context)
     if errors:
         told = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])

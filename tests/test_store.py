@@ -8,6 +8,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -248,8 +249,8 @@ def test_the_position_never_passes_a_batch_with_an_open_task(store: Store) -> No
     assert cursor.cursor(store, SOURCE, STREAM) == cursor.Cursor(seen=3, position=1, ended_cycle=None)
     put(store, (b, a_broken_outcome(b)))
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 0
-    leases.reap(store, LATER)
-    b = take_one(store, now=LATER)
+    leases.reap(store, NOW + LEASE)
+    b = take_one(store, now=NOW + LEASE)
     put(store, (b, a_changed_outcome(b)))
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 2
     assert cursor.cursor(store, SOURCE, STREAM).position == 3
@@ -301,14 +302,26 @@ def test_a_cycle_whose_stream_did_not_reach_its_end_is_not_complete(store: Store
 # The schema
 
 
+@pytest.mark.filterwarnings("ignore:Did not recognize type 'xid8'")
 def test_the_migrations_make_the_tables_that_the_code_declares(store: Store) -> None:
     with store.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"include_object": _ours, "compare_type": True})
         assert compare_metadata(context, metadata) == []
 
 
-def _ours(_object: object, name: str | None, kind: str, reflected: bool, _other: object) -> bool:
-    return not (kind == "table" and reflected and name == THING.table)
+def _ours(_object: object, name: str | None, _kind: str, _reflected: bool, _other: object) -> bool:
+    # Alembic cannot compare an index over an expression on SQLite; the next test does.
+    return name not in (THING.table, "ix_tasks_claim")
+
+
+def test_the_migrations_make_every_index_with_its_condition(tmp_path: Path, sqlite_template: Path) -> None:
+    declared = open_store(str(tmp_path / "declared.db"))
+    declared.write(metadata.create_all)
+    migrated = open_store(str(sqlite_template))
+    sql = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
+    assert rows(migrated, sql) == rows(declared, sql)
+    declared.close()
+    migrated.close()
 
 
 def test_a_schema_of_another_release_is_refused(store: Store) -> None:
@@ -340,10 +353,9 @@ _EVERY_KIND = RecordSpec(
 
 def test_tables_of_records_with_every_kind_of_field_are_recognised_again(store: Store) -> None:
     recordtables.ensure(store, [_EVERY_KIND])
-    again = open_store(store.url)
-    recordtables.ensure(again, [_EVERY_KIND])
-    assert one(again, "SELECT count(*) FROM everything_history") == 0
-    again.close()
+    store.record_tables.clear()
+    recordtables.ensure(store, [_EVERY_KIND])
+    assert one(store, "SELECT count(*) FROM everything_history") == 0
 
 
 def test_a_new_field_adds_a_column_and_keeps_the_rows(store: Store) -> None:

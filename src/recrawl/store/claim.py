@@ -32,13 +32,15 @@ SELECT ready.host FROM ready LEFT JOIN hosts h ON h.host = ready.host
 WHERE ready.host IS NOT NULL AND coalesce(h.backoff_until, 0) <= :seconds AND coalesce(h.next_at, 0) <= :horizon
 LIMIT :most
 """
+# Materialised, so that PostgreSQL looks for tasks once: as a plain subquery it may be run again for each row it meets.
 _TAKE = """
-UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
-  lease_until = :until, observed = CASE WHEN body_hash IS NULL THEN :observed ELSE coalesce(observed, :observed) END
-WHERE id IN (
+WITH taken AS MATERIALIZED (
   SELECT id FROM tasks WHERE state = 'pending' AND {which} AND source IN (SELECT source FROM {sources})
   ORDER BY {order} LIMIT :most {skip}
-) RETURNING id
+)
+UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
+  lease_until = :until, observed = CASE WHEN body_hash IS NULL THEN :observed ELSE coalesce(observed, :observed) END
+WHERE id IN (SELECT id FROM taken) RETURNING id
 """
 _VIEW = """
 SELECT t.*, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash, p.content_hash,

@@ -139,7 +139,8 @@ def _sqlite(path: str) -> Engine:
         f"sqlite:///{path}",
         module=sqlite_driver,
         json_serializer=lambda value: orjson.dumps(value).decode(),
-        json_deserializer=orjson.loads,
+        # SQLite makes a number of a JSON text that looks like one.
+        json_deserializer=lambda value: value if isinstance(value, int | float) else orjson.loads(value),
         connect_args={"timeout": 60, "check_same_thread": False},
     )
 

@@ -12,7 +12,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
-    Float,
+    Double,
     Integer,
     MetaData,
     Numeric,
@@ -34,7 +34,7 @@ from recrawl.store.types import Instant, Json
 _TYPES: dict[ColumnType, TypeEngine[Any]] = {
     ColumnType.TEXT: Text(),
     ColumnType.INTEGER: BigInteger(),
-    ColumnType.REAL: Float(53),
+    ColumnType.REAL: Double(),
     ColumnType.NUMERIC: Numeric(asdecimal=False),
     ColumnType.BOOLEAN: Boolean(),
     ColumnType.INSTANT: Instant(),

@@ -31,6 +31,7 @@ class _Known:
     generation: int
     host: str
     sighting: Sighting
+    busy: bool = False  # a task of it is open
     forced: bool = False
 
 
@@ -62,6 +63,10 @@ def see(
         _raise_hints(store, connection, hinted, observed)
         wanted = new + hinted + looked
         ids = _tasks_for(store, connection, batch.source, wanted, now, expires_at)
+        asked = {page.id for page in wanted}
+        ids += _open_tasks(
+            store, connection, [page for page, _ in known if page.busy and page.id not in asked]
+        ).values()
         members_of = [*new, *(page for page, _ in known)]
         if batch.document is not None:
             _enrol(store, connection, batch.document, batch.reading, (page.id for page in members_of))
@@ -92,7 +97,7 @@ SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS bu
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy, p.url = a.url AS own
 FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash = r.h
 """
 
@@ -105,13 +110,14 @@ def _split(
     known: dict[int, tuple[_Known, Any]] = {}
     statement = text(_BY_PAGE.format(rows=rowset(store, {"h": "text"})))
     for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_hash)}):
-        known[row.id] = (_Known(row.id, row.generation, row.host, by_hash.pop(row.h)), row)
+        known[row.id] = (_Known(row.id, row.generation, row.host, by_hash.pop(row.h), row.busy), row)
     if by_hash:
         by_url = {identity_hash(source, sighting.url): hashed for hashed, sighting in by_hash.items()}
         statement = text(_BY_ALIAS.format(rows=rowset(store, {"h": "text"})))
         for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_url)}):
             sighting = by_hash.pop(by_url[row.h])
-            known.setdefault(row.id, (_Known(row.id, row.generation, row.host, sighting), None))
+            page = _Known(row.id, row.generation, row.host, sighting, row.busy)
+            known.setdefault(row.id, (page, row if row.own else None))
     return list(known.values()), list(by_hash.values())
 
 
@@ -158,7 +164,7 @@ def _sort_out(
             unhinted += 1
         elif hint != row.hint:
             hinted.append(page)
-        elif not row.busy and row.status == PageState.ACTIVE and forced():
+        elif not page.busy and row.status == PageState.ACTIVE and forced():
             page.forced = True
             looked.append(page)
         else:
@@ -177,6 +183,7 @@ def _raise_hints(store: Store, connection: Connection, hinted: list[_Known], obs
 
 _RAISE_ONE = text("UPDATE pages SET hint = :hint, fetch_url = :fetch_url, hint_observed = :observed WHERE id = :b_id")
 
+_URGENT = 10
 _OPEN = """
 SELECT t.id, t.page FROM {rows} CROSS JOIN tasks t
 WHERE t.page = r.page AND t.page IS NOT NULL AND t.state IN ('pending', 'running', 'failed')
@@ -197,9 +204,8 @@ def _tasks_for(
         return []
     wanted = sorted(wanted, key=lambda page: page.id)
     lock_pages(store, connection, [page.id for page in wanted])
-    statement = text(_OPEN.format(rows=rowset(store, {"page": "int"})))
-    rows = connection.execute(statement, {"rows": packed({"page": page.id} for page in wanted)})
-    linked = {row.page: row.id for row in rows}
+    linked = _open_tasks(store, connection, wanted)
+    _raise_priority(store, connection, linked.values())
     missing = [page for page in wanted if page.id not in linked]
     if missing:
         kinds = {"key": "text", "page": "int", "forced": "bool", "priority": "int", "host": "text"}
@@ -215,7 +221,7 @@ def _tasks_for(
                         "key": task_key(page.id, page.generation),
                         "page": page.id,
                         "forced": page.forced,
-                        "priority": 0 if page.forced else 10,
+                        "priority": 0 if page.forced else _URGENT,
                         "host": page.host,
                     }
                     for page in missing
@@ -226,6 +232,28 @@ def _tasks_for(
         busy(store, connection, list(fresh))
         linked |= fresh
     return sorted(linked.values())
+
+
+def _open_tasks(store: Store, connection: Connection, sighted: list[_Known]) -> dict[int, int]:
+    """The open task of each of these pages that has one."""
+    if not sighted:
+        return {}
+    statement = text(_OPEN.format(rows=rowset(store, {"page": "int"})))
+    rows = connection.execute(statement, {"rows": packed({"page": page.id} for page in sighted)})
+    return {row.page: row.id for row in rows}
+
+
+def _raise_priority(store: Store, connection: Connection, ids: Iterable[int]) -> None:
+    """A hint that moved is as urgent where a task was open already."""
+    rows = packed({"id": task} for task in sorted(ids))
+    if rows != "[]":
+        connection.execute(
+            text(
+                f"UPDATE tasks SET priority = {_URGENT} WHERE priority < {_URGENT} "
+                f"AND id IN (SELECT id FROM {rowset(store, {'id': 'int'})})"
+            ),
+            {"rows": rows},
+        )
 
 
 def lock_pages(store: Store, connection: Connection, ids: list[int]) -> None:

@@ -19,7 +19,7 @@ from recrawl.model.settlement import PageFacts, Settlement, Verdict
 from recrawl.store.database import Store
 from recrawl.store.see import lock_pages
 from recrawl.store.settle import bodies, events, identity, letters, pages, records, tasks, versions, yields
-from recrawl.store.settle.moves import Target, hand_over, prepare_targets
+from recrawl.store.settle.moves import Target, forget_targets, hand_over, prepare_targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ def settle(
         ids = {s.task.page.id for s in settlements if s.task.page} | {target.id for target in targets.values()}
         lock_pages(store, connection, sorted(ids))
         held = tasks.fenced(store, connection, settlements)
+        forget_targets(connection, targets, held)
         facts = pages.load(store, connection, sorted(ids))
         verdicts = {
             s.task.id: _verdict(s, facts, rules[s.task.source], now, draw) for s in settlements if s.task.id in held

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
 from recrawl.model.outcome import Moved
 from recrawl.model.settlement import PageFacts, Settlement, Verdict
-from recrawl.model.work import PageState, TaskKind, TaskState
+from recrawl.model.work import OPEN_STATES, PageState, TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash, task_key
 from recrawl.store.see import busy
 from recrawl.store.settle.yields import Ref
-from recrawl.store.tables import aliases, pages, tasks, versions, yields
+from recrawl.store.tables import aliases, batch_tasks, pages, tasks, versions, yields
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ def prepare_targets(
 ) -> dict[int, Target]:
     """The page that each moved task points to, by task; made where it is not known yet."""
     targets: dict[int, Target] = {}
+    made: set[int] = set()
     for settlement in sorted(moves, key=lambda s: s.task.id):
         moved = settlement.outcome
         assert isinstance(moved, Moved)
@@ -37,7 +39,6 @@ def prepare_targets(
         known = connection.execute(
             select(aliases.c.page).where(aliases.c.url_hash == identity_hash(source, moved.url))
         ).scalar_one_or_none()
-        created = None
         if known is None:
             created = connection.execute(
                 store.insert(pages)
@@ -55,9 +56,19 @@ def prepare_targets(
                 .on_conflict_do_nothing()
                 .returning(pages.c.id)
             ).scalar_one_or_none()
+            if created is not None:
+                made.add(created)
             known = created or connection.execute(select(pages.c.id).where(pages.c.page_hash == hashed)).scalar_one()
-        targets[settlement.task.id] = Target(known, created is not None)
+        targets[settlement.task.id] = Target(known, known in made)
     return targets
+
+
+def forget_targets(connection: Connection, targets: Mapping[int, Target], held: Set[int]) -> None:
+    """Take back the pages that were made for moves whose lease turned out to be lost."""
+    wanted = {target.id for task, target in targets.items() if task in held}
+    unwanted = {target.id for target in targets.values() if target.created} - wanted
+    if unwanted:
+        connection.execute(pages.delete().where(pages.c.id.in_(unwanted)))
 
 
 def hand_over(
@@ -76,6 +87,7 @@ def hand_over(
     that has keeps its own, and what only the old address yielded is gone. A page that moved to itself is left alone.
     """
     touched: set[Ref] = set()
+    judged = {verdict.page.id: task for task, verdict in verdicts.items()}
     for settlement in kept:
         target = targets.get(settlement.task.id)
         if target is None:
@@ -92,9 +104,16 @@ def hand_over(
             continue
         verdicts[settlement.task.id] = replace(verdict, page=replace(old, moved_to=target.id))
         _alias(store, connection, old.source, old.url, target.id)
-        touched |= _take_over(connection, old, facts[target.id], now, run)
+        # The target may have been looked at in the same batch, or be the target of another move in it.
+        beside = judged.get(target.id)
+        new = facts[target.id] if beside is None else verdicts[beside].page
+        taken, refs = _take_over(connection, old, new, now, run)
+        touched |= refs
+        facts[target.id] = taken
+        if beside is not None:
+            verdicts[beside] = replace(verdicts[beside], page=taken)
         if target.created:
-            _visit(store, connection, facts[target.id], settlement.task.id, now)
+            _visit(store, connection, taken, settlement.task.id, now)
     return touched
 
 
@@ -106,12 +125,15 @@ def _alias(store: Store, connection: Connection, source: str, url: str, page: in
     )
 
 
-def _take_over(connection: Connection, old: PageFacts, new: PageFacts, now: datetime, run: int | None) -> set[Ref]:
+def _take_over(
+    connection: Connection, old: PageFacts, new: PageFacts, now: datetime, run: int | None
+) -> tuple[PageFacts, set[Ref]]:
+    """The new page as it is after the handing over, and the records that changed hands."""
     rows = connection.execute(select(yields).where(yields.c.page == old.id)).all()
     touched = {(row.source, row.table, row.key) for row in rows}
     connection.execute(yields.delete().where(yields.c.page == old.id))
     if old.version == 0 or new.version > 0:
-        return touched
+        return new, touched
     last = connection.execute(
         select(versions).where(versions.c.page == old.id, versions.c.version == old.version)
     ).one()
@@ -132,20 +154,17 @@ def _take_over(connection: Connection, old: PageFacts, new: PageFacts, now: date
             **copied,
         )
     )
-    connection.execute(
-        update(pages)
-        .where(pages.c.id == new.id)
-        .values(
-            version=1,
-            content_hash=old.content_hash,
-            structure_hash=old.structure_hash,
-            reader_hash=old.reader_hash,
-            order_key=old.order_key,
-            observed=old.observed,
-            last_changed_at=now,
-            status=PageState.ACTIVE,
-        )
-    )
+    carried: dict[str, Any] = {
+        "version": 1,
+        "content_hash": old.content_hash,
+        "structure_hash": old.structure_hash,
+        "reader_hash": old.reader_hash,
+        "order_key": old.order_key,
+        "observed": max(old.observed, new.observed),
+        "last_changed_at": now,
+        "status": PageState.MOVED if new.status is PageState.MOVED else PageState.ACTIVE,
+    }
+    connection.execute(update(pages).where(pages.c.id == new.id).values(carried))
     if rows:
         connection.execute(
             insert(yields),
@@ -162,13 +181,13 @@ def _take_over(connection: Connection, old: PageFacts, new: PageFacts, now: date
                 for row in rows
             ],
         )
-    return touched
+    return replace(new, **carried), touched
 
 
 def _visit(store: Store, connection: Connection, target: PageFacts, task: int, now: datetime) -> None:
     """The target is visited at once; the batches that wait for the old address wait for it as well."""
     expires_at = connection.execute(select(tasks.c.expires_at).where(tasks.c.id == task)).scalar_one()
-    made = connection.execute(
+    connection.execute(
         store.insert(tasks)
         .values(
             source=target.source,
@@ -183,7 +202,8 @@ def _visit(store: Store, connection: Connection, target: PageFacts, task: int, n
             host=target.host,
         )
         .on_conflict_do_nothing()
-        .returning(tasks.c.id)
-    ).scalar_one_or_none()
-    if made is not None:
-        busy(store, connection, [target.id])
+    )
+    visit = select(tasks.c.id).where(tasks.c.page == target.id, tasks.c.state.in_(OPEN_STATES)).scalar_subquery()
+    waiting = select(batch_tasks.c.batch, visit).where(batch_tasks.c.task == task)
+    connection.execute(store.insert(batch_tasks).from_select(["batch", "task"], waiting).on_conflict_do_nothing())
+    busy(store, connection, [target.id])

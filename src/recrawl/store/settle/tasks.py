@@ -96,7 +96,6 @@ def go_on(
         for s in kept
         if verdicts[s.task.id].page.hint_observed > s.task.observed
         and verdicts[s.task.id].end.state is not TaskState.FAILED
-        and s.task.body_hash is None
     ]
     if not stale:
         return

@@ -1,0 +1,1 @@
+"""What an operator can ask for. The command line and the service call the same functions."""

@@ -1,0 +1,174 @@
+"""SIGKILL anywhere, start again: the rows of a run that was never killed.
+
+The points are drawn anew each time: beginnings and commits of transactions, and answers of the site. `make prove` takes
+them all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from recrawl.store.database import open_store
+from tests.support.dump import dump
+from tests.support.plainsite import PlainSite
+
+_ROOT = Path(__file__).parent.parent
+_DRAWN = 20
+_RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
+Fresh = Callable[[], str]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fresh]:
+    """Makes migrated databases, each of its own."""
+    if request.param == "sqlite":
+        template = request.getfixturevalue("sqlite_template")
+        numbers = iter(range(10_000))
+
+        def copy() -> str:
+            path = tmp_path / f"crash{next(numbers)}.db"
+            shutil.copyfile(template, path)
+            return str(path)
+
+        yield copy
+        return
+    import psycopg
+
+    server = request.getfixturevalue("postgres_server")
+    made: list[str] = []
+    with psycopg.connect(server.format("postgres"), autocommit=True) as connection:
+
+        def create() -> str:
+            name = f"crash_{os.getpid()}_{_RANDOM.getrandbits(40):x}"
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE migrated".encode())
+            made.append(name)
+            return str(server.format(name))
+
+        yield create
+        for name in made:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture
+def site() -> Iterator[PlainSite]:
+    with PlainSite() as running:
+        yield running
+
+
+def _start(address: str, base: str, *point: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.plain_source", address, base, *point],
+        cwd=_ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _sync(address: str, base: str) -> str:
+    process = _start(address, base)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    return out
+
+
+def _content(address: str, base: str) -> dict[str, list[str]]:
+    store = open_store(address)
+    try:
+        return dump(store, base)
+    finally:
+        store.close()
+
+
+def _killed(address: str, site: PlainSite, point: str) -> None:
+    """Run a sync until it is killed at `point`: `begin:N`, `commit:N`, or `response:N`."""
+    kind, _, number = point.partition(":")
+    if kind != "response":
+        process = _start(address, site.url, point)
+    else:
+        process = _start(address, site.url)
+        last = site.served + int(number)
+        site.on_response = lambda served: process.kill() if served == last else None
+    process.communicate(timeout=100)
+    site.on_response = lambda _: None
+
+
+@cache
+def _points(transactions: int, responses: int) -> list[str]:
+    return [
+        *(f"begin:{number}" for number in range(1, transactions + 1)),
+        *(f"commit:{number}" for number in range(1, transactions + 1)),
+        *(f"response:{number}" for number in range(1, responses + 1)),
+    ]
+
+
+def _uninterrupted(fresh: Fresh, site: PlainSite) -> tuple[dict[str, list[str]], list[str]]:
+    """What an uninterrupted run leaves behind, and all points at which it could have been killed."""
+    address = fresh()
+    transactions = int(_sync(address, site.url).split()[1])
+    return _content(address, site.url), _points(transactions, site.served)
+
+
+def _compare(wanted: dict[str, list[str]], got: dict[str, list[str]], point: str) -> None:
+    for table, rows in wanted.items():
+        missing, extra = set(rows) - set(got[table]), set(got[table]) - set(rows)
+        assert not missing, f"killed at {point}, {table} lacks {sorted(missing)[:3]}"
+        assert not extra, f"killed at {point}, {table} has besides {sorted(extra)[:3]}"
+
+
+@pytest.mark.timeout(300)
+def test_a_sync_that_is_killed_and_started_again_leaves_what_an_uninterrupted_one_leaves(
+    fresh: Fresh, site: PlainSite
+) -> None:
+    wanted, points = _uninterrupted(fresh, site)
+    for point in _RANDOM.sample(points, _DRAWN):
+        address = fresh()
+        _killed(address, site, point)
+        _sync(address, site.url)
+        _compare(wanted, _content(address, site.url), point)
+
+
+def test_a_sync_that_is_killed_many_times_in_a_row_still_comes_to_the_same(fresh: Fresh, site: PlainSite) -> None:
+    wanted, points = _uninterrupted(fresh, site)
+    address = fresh()
+    for point in _RANDOM.sample(points, 5):
+        _killed(address, site, point)
+    _sync(address, site.url)
+    _compare(wanted, _content(address, site.url), "five points")
+
+
+@pytest.mark.timeout(200)
+def test_two_syncs_at_once_share_the_work_and_make_no_request_twice(fresh: Fresh, site: PlainSite) -> None:
+    wanted, _ = _uninterrupted(fresh, site)
+    asked = sorted(site.requests)
+    site.requests.clear()
+    address = fresh()
+    pair = [_start(address, site.url) for _ in range(2)]
+    for process in pair:
+        _, err = process.communicate(timeout=100)
+        assert process.returncode == 0, err
+    _compare(wanted, _content(address, site.url), "nothing, two at once")
+    assert sorted(path for path in site.requests if path.startswith("/p/")) == [
+        path for path in asked if path.startswith("/p/")
+    ]
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(7200)
+def test_a_sync_can_be_killed_at_every_transaction_and_every_answer(fresh: Fresh, site: PlainSite) -> None:
+    wanted, points = _uninterrupted(fresh, site)
+    assert len(points) >= 200
+    for point in points:
+        address = fresh()
+        _killed(address, site, point)
+        _sync(address, site.url)
+        _compare(wanted, _content(address, site.url), point)

@@ -329,8 +329,12 @@ def test_a_schema_of_another_release_is_refused(store: Store) -> None:
     with pytest.raises(StoreUnavailable) as refusal:
         migrate.ready(store)
     assert "9999" in refusal.value.problem
-    assert migrate.newest() in refusal.value.problem
-    assert "Install the recrawl release" in refusal.value.action
+    assert migrate.NEWEST in refusal.value.problem
+    assert "recrawl db upgrade" in refusal.value.action
+
+
+def test_the_newest_migration_is_the_schema_that_this_release_works_with(store: Store) -> None:
+    assert migrate.present(store) == migrate.NEWEST
 
 
 def test_upgrading_twice_changes_nothing(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +49,8 @@ SourceOption = Annotated[str | None, typer.Option("--source", help="Only this so
 class Commands(TyperGroup):
     """The root of all commands: here errors become sentences and exit codes."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    # `Any`: the library's own contexts have a type that it does not publish.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # Looked up before parsing, so that errors of parsing are told in the right form too.
         ctx.obj = "--json" in args
         try:
@@ -58,7 +58,7 @@ class Commands(TyperGroup):
         except TyperException as error:
             raise _refused(error, ctx) from error
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except RecrawlError as error:
@@ -75,7 +75,7 @@ class Commands(TyperGroup):
             raise typer.Exit(Exit.COULD_NOT) from error
 
 
-def _refused(error: TyperException, ctx: typer.Context) -> Exception:
+def _refused(error: TyperException, ctx: Any) -> Exception:
     """An error of the command line itself: the library's own way of telling it, unless JSON is asked for."""
     if not ctx.obj or not error.format_message():
         return error
@@ -138,15 +138,17 @@ def known_store(address: str | None) -> Iterator[Store]:
     from recrawl.run.wire import store_at
     from recrawl.store import migrate
 
-    with existing(address) as place:
-        store = store_at(place)
-        try:
-            if migrate.present(store) is None:
-                raise Permanent("the database is empty", place=store.place, action=_FIRST)
-            migrate.ready(store)
-            yield store
-        finally:
-            store.close()
+    store = store_at(address)
+    path = store.engine.url.database or ""
+    try:
+        if not store.is_postgres and not Path(path).exists():
+            raise Permanent(f"there is no database {path}", place=str(Path(path).resolve()), action=_FIRST)
+        if migrate.present(store) is None:
+            raise Permanent("the database is empty", place=store.place, action=_FIRST)
+        migrate.ready(store)
+        yield store
+    finally:
+        store.close()
 
 
 _FIRST = "Fill it first with `recrawl sync`, or name another database with --store."

@@ -64,8 +64,6 @@ def examine(address: str | None) -> list[Check]:
 
 def _python() -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < (3, 11):
-        return Check("python", Level.FAIL, f"Python {version}", "Install Python 3.11 or newer.")
     return Check("python", Level.OK, f"Python {version}")
 
 
@@ -85,7 +83,8 @@ def _clock() -> Check:
     written = datetime.fromtimestamp(Path(__file__).stat().st_mtime, UTC)
     if now < written - timedelta(days=1):
         action = "Set the machine's clock (timedatectl set-ntp true): leases and schedules are made of it."
-        return Check("clock", Level.FAIL, f"it is {now:%Y-%m-%d %H:%M} UTC here, before this program was installed", action)
+        told = f"it is {now:%Y-%m-%d %H:%M} UTC here, before this program was installed"
+        return Check("clock", Level.FAIL, told, action)
     return Check("clock", Level.OK, f"{now:%Y-%m-%d %H:%M} UTC")
 
 
@@ -94,7 +93,8 @@ def _extras() -> Iterator[Check]:
         missing = [module for module in modules if find_spec(module) is None]
         if missing:
             # Not a warning: whoever does not use it does not miss it.
-            yield Check(f"extra {name}", Level.OK, f"not installed ({use})", f"If you need it: pip install 'recrawl[{name}]'")
+            action = f"If you need it: pip install 'recrawl[{name}]'"
+            yield Check(f"extra {name}", Level.OK, f"not installed ({use})", action)
         else:
             yield Check(f"extra {name}", Level.OK, f"installed ({use})")
 

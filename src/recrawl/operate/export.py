@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, BinaryIO
 
 import orjson
@@ -15,6 +14,7 @@ from sqlalchemy.types import JSON, Boolean, Float, Integer, Numeric, TypeEngine
 
 from recrawl.declare.checks import suggestion
 from recrawl.errors import Misuse
+from recrawl.operate.formats import Format
 from recrawl.store import queries
 from recrawl.store.database import Store
 from recrawl.store.tables import dead_letters, events, pages, versions
@@ -25,12 +25,6 @@ _CHUNK = 1000
 
 Types = Mapping[str, TypeEngine[Any]]
 Chunks = Iterable[Sequence[Sequence[Any]]]
-
-
-class Format(StrEnum):
-    CSV = "csv"
-    JSONL = "jsonl"
-    PARQUET = "parquet"
 
 
 def export(
@@ -51,7 +45,7 @@ def export(
     writer = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[form]
     with store.read() as connection:
         query = _own(table, source, deleted) if table in OWN_TABLES else _records(connection, table, source, deleted)
-        types = {column.name: column.type for column in query.selected_columns}
+        types = {str(column.name): column.type for column in query.selected_columns}
         rows = connection.execution_options(yield_per=_CHUNK).execute(query)
         if excel:
             out.write(b"\xef\xbb\xbf")

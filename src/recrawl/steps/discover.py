@@ -89,7 +89,7 @@ async def _read_list(stream: Stream, finder: Urls) -> None:
     for start in range(0, len(finder.urls), BATCH):
         part = [Listed(url, None) for url in finder.urls[start : start + BATCH]]
         point: Json = {"cycle": stream.cycle, "document": known.url, "entries": start + len(part)}
-        await sight(stream, known.id, reading, sightings(stream, part, ""), point)
+        await sight(stream, known.id, reading, sightings(stream, part), point)
     await tools.db(
         documents.end_reading,
         task.id,

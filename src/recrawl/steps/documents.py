@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 from hashlib import sha256
 
 from recrawl.decide.answers import look_of, meaning
@@ -122,10 +124,18 @@ async def _take_in(
         return []
     reading = await tools.db(documents.begin_reading, task.id, task.token, known)
     done = 0
+    writing: asyncio.Task[Seen] | None = None
     for batch in listing.batches:
+        # The next batch is read while the last one is written; written they are one after the other.
+        found = sightings(stream, batch)
+        if writing is not None:
+            await writing
         done += len(batch)
         point: Json = {"cycle": stream.cycle, "document": known.url, "entries": done}
-        await sight(stream, known.id, reading, sightings(stream, batch, answer.final_url), point)
+        writing = asyncio.create_task(sight(stream, known.id, reading, found, point))
+        await asyncio.sleep(0)
+    if writing is not None:
+        await writing
     children = list(dict.fromkeys(_absolute(listing.children)))
     if children:
         await tools.db(documents.adopt, task.id, task.token, task.source, stream.name, known.id, reading, children)
@@ -159,7 +169,7 @@ def _absolute(urls: Iterable[str]) -> Iterator[str]:
         yield url
 
 
-def sightings(stream: Stream, listed: Iterable[Listed], base: str) -> list[Sighting]:
+def sightings(stream: Stream, listed: Iterable[Listed]) -> list[Sighting]:
     """The pages among what a document lists: wanted, on the source's own site; of one page the newest hint."""
     source, finder = stream.tools.source, stream.finder
     own = {_bare(host) for host in source.named_hosts}
@@ -179,6 +189,7 @@ def sightings(stream: Stream, listed: Iterable[Listed], base: str) -> list[Sight
     return list(found.values())
 
 
+@lru_cache(maxsize=1024)
 def _bare(host: str) -> str:
     """A host without port and leading `www.`: one site in a user's eyes."""
     name = host if host.endswith("]") else host.rsplit(":", 1)[0] if host.count(":") == 1 else host

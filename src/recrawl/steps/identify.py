@@ -7,8 +7,8 @@ from recrawl.declare import Source
 from recrawl.model.sighting import Sighting
 
 
-def identify(source: Source, found: str, hint: str | None, base: str | None = None) -> Sighting:
+def identify(source: Source, found: str, hint: str | None) -> Sighting:
     """The sighting that a URL as found makes. Raises ValueError for what is no http(s) URL."""
-    url = canonical_url(found, base, source.identity)
-    wire = wire_url(found, base)
+    url = canonical_url(found, None, source.identity)
+    wire = url if found == url else wire_url(found)
     return Sighting(source.page_id_of_url(url) or url, url, wire, host_of(wire), hint)

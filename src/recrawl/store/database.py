@@ -152,7 +152,7 @@ def _sqlite(path: str) -> Engine:
             "page_size = 16384",
             "journal_mode = WAL",
             "synchronous = NORMAL",
-            "cache_size = -32000",
+            "cache_size = -16000",
             "wal_autocheckpoint = 2000",
             "temp_store = MEMORY",
         ):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import zstandard
 from sqlalchemy import JSON, Column, Connection, Float, MetaData, Numeric, Table, func, inspect, or_, select
 
 from recrawl.model.record import Json
@@ -96,7 +97,7 @@ def open_tasks(store: Store, source: str) -> int:
 def _counted(connection: Connection, table: Table, column: str, where: Any) -> dict[str, int]:
     by = table.c[column]
     rows = connection.execute(select(by, func.count()).where(where).group_by(by).order_by(by))
-    return {name: count for name, count in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def _records(connection: Connection, source: str) -> dict[str, tuple[int, int]]:
@@ -195,7 +196,7 @@ class VersionRow:
 
 
 def find_pages(store: Store, names: list[str], source: str | None) -> list[PageRow]:
-    """The pages that one of `names` (URLs, page ids) stands for: by identity, else by alias, else by the URL as found."""
+    """The pages that one of `names` (URLs, page ids) stands for: by identity, else by alias, else by URL."""
     among = [source] if source else source_names(store)
     hashes = [identity_hash(one, name) for one in among for name in names]
     by_alias = select(aliases.c.page).where(aliases.c.url_hash.in_(hashes))
@@ -236,3 +237,39 @@ def events_of(store: Store, page: int) -> list[tuple[datetime, str, Json]]:
             .limit(_MOST_EVENTS)
         )
         return [(row.at, row.kind, row.data) for row in rows]
+
+
+def letters_of(store: Store, page: int) -> list[Letters]:
+    """The unresolved dead letters of a page, the newest first."""
+    letter = dead_letters.c
+    with store.read() as connection:
+        rows = connection.execute(
+            select(letter.signature, letter.reason, letter.created_at)
+            .where(letter.page == page, letter.resolved_at.is_(None))
+            .order_by(letter.id.desc())
+        )
+        return [Letters(row.signature, 1, row.reason, None, row.created_at) for row in rows]
+
+
+def dead_body(store: Store, page: int) -> bytes | None:
+    """What came in place of a page, as its newest unresolved dead letter keeps it."""
+    letter = dead_letters.c
+    with store.read() as connection:
+        row = connection.execute(
+            select(letter.raw, letter.raw_codec)
+            .where(letter.page == page, letter.resolved_at.is_(None), letter.raw.is_not(None))
+            .order_by(letter.id.desc())
+            .limit(1)
+        ).first()
+    if row is None:
+        return None
+    return zstandard.ZstdDecompressor().decompress(row.raw) if row.raw_codec == "zstd" else bytes(row.raw)
+
+
+def damage(store: Store) -> list[str]:
+    """What SQLite's own check finds wrong with the file; PostgreSQL looks after itself."""
+    if store.is_postgres:
+        return []
+    with store.read() as connection:
+        found = list(connection.exec_driver_sql("PRAGMA quick_check(10)").scalars())
+    return [] if found == ["ok"] else found

@@ -13,7 +13,8 @@ from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 def instant_text(value: datetime) -> str:
     """The one text form of an instant: UTC, microseconds, of fixed width, so that text order is time order."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    at = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return f"{at.isoformat(timespec='microseconds')[:26]}Z"
 
 
 class Instant(TypeDecorator[datetime]):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import fields
 
 from sqlalchemy import Connection, insert
 
 from recrawl.model.record import Json, RecordRow
-from recrawl.model.settlement import Verdict
+from recrawl.model.settlement import NewVersion, Verdict
 from recrawl.store.tables import versions
+
+
+_NAMES = [spec.name for spec in fields(NewVersion)]
 
 
 def data_of(rows: Iterable[RecordRow]) -> list[Json]:
@@ -19,7 +22,8 @@ def data_of(rows: Iterable[RecordRow]) -> list[Json]:
 
 def write(connection: Connection, verdicts: Iterable[Verdict], run: int | None) -> None:
     rows = [
-        asdict(verdict.version) | {"page": verdict.page.id, "data": data_of(verdict.rows or ()), "run": run}
+        {name: getattr(verdict.version, name) for name in _NAMES}
+        | {"page": verdict.page.id, "data": data_of(verdict.rows or ()), "run": run}
         for verdict in sorted(verdicts, key=lambda verdict: verdict.page.id)
         if verdict.version is not None
     ]

@@ -1,0 +1,126 @@
+"""`recrawl status`: what is stored, how the last run ended, and what needs a person."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recrawl.cli import advice
+from recrawl.cli.surface import Exit, JsonOption, StoreOption, emit, known_store, out, safe
+from recrawl.declare.checks import suggestion
+from recrawl.errors import Misuse
+
+if TYPE_CHECKING:
+    from recrawl.store.queries import SourceStatus
+
+_WIDTH = 80
+_MOST = 5
+_TASK_WORDS = {"pending": "to do", "running": "under way", "failed": "to be tried again"}
+
+
+def status(
+    source: Annotated[str | None, typer.Argument(help="Only this source.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if anything needs attention.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show each source: pages, records, the last run, open tasks, dead letters and what to do about them."""
+    from recrawl.store import queries
+
+    with known_store(store) as opened:
+        names = queries.source_names(opened)
+        if source is not None and source not in names:
+            problem = f"{source!r} is no source of this database"
+            raise Misuse(problem, place=opened.place, action=suggestion(source, names))
+        found = [queries.status(opened, name) for name in names if source in (None, name)]
+        place = opened.place
+    if json:
+        emit({"store": place, "sources": [_facts(one) for one in found]})
+    else:
+        for one in found:
+            _show(one)
+    raise typer.Exit(Exit.FAILURES if check and any(_needs_attention(one) for one in found) else Exit.GOOD)
+
+
+def _needs_attention(one: SourceStatus) -> bool:
+    ended_well = one.run is not None and one.run.state in ("finished", "running")
+    return bool(one.dead_letters or one.paused or one.tasks.get("failed") or not ended_well)
+
+
+def _facts(one: SourceStatus) -> dict[str, object]:
+    letters = [asdict(group) | {"next": advice.for_signature(group.signature)} for group in one.dead_letters]
+    records = {name: {"live": live, "deleted": deleted} for name, (live, deleted) in one.records.items()}
+    return asdict(one) | {"dead_letters": letters, "records": records, "needs_attention": _needs_attention(one)}
+
+
+def _show(one: SourceStatus) -> None:
+    console = out()
+    console.print(safe(one.source) + (" (paused)" if one.paused else ""), style="bold")
+    lines = [("pages", _pages(one)), ("records", _records(one)), ("last run", _run(one)), ("open tasks", _tasks(one))]
+    if one.next_due:
+        lines.append(("next look", _due(one.next_due)))
+    if one.events:
+        lines.append(("events", ", ".join(f"{e.count:,} {e.kind} (last {_time(e.last)})" for e in one.events)))
+    for name, told in lines:
+        if told:
+            console.print(f"  {name:11} {told}")
+    if one.dead_letters:
+        _letters(one)
+    console.print()
+
+
+def _pages(one: SourceStatus) -> str:
+    total = sum(one.pages.values())
+    by_state = ", ".join(f"{count:,} {state}" for state, count in sorted(one.pages.items(), key=lambda item: -item[1]))
+    return f"{total:,}: {by_state}" if total else "none yet"
+
+
+def _records(one: SourceStatus) -> str:
+    return ", ".join(
+        f"{live:,} {safe(name)}" + (f" (+ {deleted:,} deleted)" if deleted else "")
+        for name, (live, deleted) in one.records.items()
+    )
+
+
+def _run(one: SourceStatus) -> str:
+    run = one.run
+    if run is None:
+        return "never"
+    counts = run.counts
+    shown = ("looked_at", "new", "changed", "dead")
+    told = ", ".join(f"{counts[name]:,} {name.replace('_', ' ')}" for name in shown if counts.get(name))
+    return f"{_time(run.started_at)} {run.state}" + (f": {told}" if told else "")
+
+
+def _tasks(one: SourceStatus) -> str:
+    return ", ".join(f"{count:,} {_TASK_WORDS[state]}" for state, count in one.tasks.items())
+
+
+def _letters(one: SourceStatus) -> None:
+    console = out()
+    count = sum(group.count for group in one.dead_letters)
+    console.print(f"  dead letters {count:,} (raw input is kept)", style="yellow")
+    for group in one.dead_letters[:_MOST]:
+        console.print(f"    {group.count:,} x {_short(group.signature, 66)}")
+        console.print(f"      {_short(group.reason, _WIDTH - 6)}")
+        if group.url and group.url not in group.reason:
+            console.print(f"      {safe(group.url)}", soft_wrap=True)
+        console.print(f"      -> {advice.for_signature(group.signature)}")
+    if len(one.dead_letters) > _MOST:
+        console.print(f"    and {len(one.dead_letters) - _MOST:,} more kinds")
+
+
+def _short(text: str, width: int) -> str:
+    line = safe(" ".join(text.split()))
+    return line if len(line) <= width else f"{line[: width - 3]}..."
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _due(at: datetime) -> str:
+    return "due now" if at <= datetime.now(UTC) else _time(at)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from recrawl.decide.lifecycle import PAGE, TASK
 
@@ -18,9 +18,13 @@ FOLDER = Path(__file__).parent
 _PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def diagram(machine: Mapping[tuple[StrEnum, StrEnum], StrEnum], first: StrEnum) -> str:
+State = TypeVar("State", bound=StrEnum)
+Event = TypeVar("Event", bound=StrEnum)
+
+
+def diagram(machine: Mapping[tuple[State, Event], State], first: State) -> str:
     """A state machine as a Mermaid diagram; events that lead from one state to the same other share an arrow."""
-    arrows: dict[tuple[StrEnum, StrEnum], list[str]] = {}
+    arrows: dict[tuple[State, State], list[str]] = {}
     for (state, event), after in machine.items():
         arrows.setdefault((state, after), []).append(event.value)
     lines = [f"    {state} --> {after}: {', '.join(events)}" for (state, after), events in arrows.items()]

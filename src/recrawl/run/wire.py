@@ -31,8 +31,8 @@ from recrawl.store.database import Store, open_store
 
 DEFAULT_STORE = "recrawl.db"
 SWITCH_SECONDS = 0.001
-"""How long the reading thread may keep the interpreter from the writing one. The writer gives it up at every row, and at
-Python's default of 5 ms waited longer for it than it worked: a third of the pages per second."""
+"""How long the reading thread may keep the interpreter from the writing one. The writer gives it up at every row, and
+at Python's default of 5 ms waited longer for it than it worked: a third of the pages per second."""
 
 
 class Settings(BaseSettings):

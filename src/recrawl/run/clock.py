@@ -20,8 +20,8 @@ class Clock:
 class VirtualClock(Clock):
     """A clock whose waits are jumps: for tests of hours and days. It never goes back."""
 
-    def __init__(self, ahead: timedelta = timedelta()) -> None:
-        self.ahead = ahead
+    def __init__(self) -> None:
+        self.ahead = timedelta()
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -33,6 +32,9 @@ DEFAULT_STORE = "recrawl.db"
 SWITCH_SECONDS = 0.001
 """How long the reading thread may keep the interpreter from the writing one. The writer gives it up at every row, and
 at Python's default of 5 ms waited longer for it than it worked: a third of the pages per second."""
+
+# One for the process: between two runs, too, time never goes back.
+_VIRTUAL = VirtualClock()
 
 
 class Settings(BaseSettings):
@@ -65,7 +67,7 @@ async def tools_for(
     """Everything that the steps need for one source, closed again at the end."""
     settings = Settings()
     source = declared.source
-    clock: Clock = VirtualClock(timedelta()) if settings.clock == "virtual" else Clock()
+    clock = _VIRTUAL if settings.clock == "virtual" else Clock()
     at_once = concurrency or source.pace.concurrency
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recrawl-writer")
     pool = _parser_pool(declared, processes) if processes else None

@@ -11,7 +11,6 @@ from recrawl.model.record import Json, RecordRow
 from recrawl.model.settlement import NewVersion, Verdict
 from recrawl.store.tables import versions
 
-
 _NAMES = [spec.name for spec in fields(NewVersion)]
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from recrawl.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from recrawl.clean.count import parse_count
     from recrawl.clean.moment import parse_moment
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from recrawl.fetch.robots import robots_allows
     from recrawl.operate.sync import sync
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "sync": "recrawl.operate.sync",

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from recrawl import __version__
 from recrawl.cli import compare, database, demo, doctor, export, init, show, status, sync
 from recrawl.cli.surface import Commands
+from recrawl.version import __version__
 
 app = typer.Typer(
     name="recrawl",

@@ -132,10 +132,12 @@ def origin(url: str) -> str:
 
 
 def wire_url(url: str, base: str | None = None) -> str:
-    """The absolute form of a URL as browsers send it: nothing folded but what WHATWG parsing does; no fragment.
+    """The absolute form of a URL as browsers send it: nothing folded but what WHATWG parsing does.
 
-    Raises BadUrl.
+    Neither a fragment nor a password stays: what is stored or shown holds no secret. Raises BadUrl.
     """
     parsed = _parsed(url, base)
+    if parsed.password:
+        parsed.password = ""
     href: str = parsed.href
     return href.partition("#")[0]

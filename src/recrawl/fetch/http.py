@@ -18,13 +18,13 @@ from typing import Self
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
-from recrawl import __version__
 from recrawl.fetch.coding import ACCEPT_ENCODING, codings, undo
 from recrawl.fetch.guard import AddressRule, guarded_socket
 from recrawl.fetch.limits import Limits
 from recrawl.fetch.reasons import NETWORK_ERRORS, NoAnswer, no_answer
 from recrawl.fetch.wire import Address, ByteRequest, locate, location, sendable
 from recrawl.model.fetched import Answer, Failure, FailureKind, Hop, Request, Validators
+from recrawl.version import __version__
 
 USER_AGENT = f"recrawl/{__version__} (+https://github.com/recrawl/recrawl)"
 

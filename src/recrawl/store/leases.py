@@ -1,4 +1,4 @@
-"""Leases: the verbs `renew`, `release` and `reap`, and the fence that every write of a worker passes.
+"""Leases: the verbs `renew` and `release`, and the fence that every write of a worker passes.
 
 A lease is a token on a running task, with an end. Whoever no longer holds it can write nothing.
 """
@@ -6,7 +6,6 @@ A lease is a token on a running task, with an end. Whoever no longer holds it ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, case, select, text, update
@@ -108,13 +107,6 @@ def release(store: Store, leases: Sequence[tuple[int, str]]) -> None:
     store.write(work)
 
 
-@dataclass(frozen=True, slots=True)
-class Reaped:
-    ripe: int = 0  # waited long enough: claimable again
-    recovered: int = 0  # their worker died
-    expired: int = 0  # waited too long
-
-
 def owners(store: Store) -> list[str]:
     """The workers that hold leases."""
     with store.read() as connection:
@@ -122,41 +114,3 @@ def owners(store: Store) -> list[str]:
             select(tasks.c.lease_owner).distinct().where(text("state = 'running'"), tasks.c.lease_owner.is_not(None))
         )
         return [row.lease_owner for row in rows]
-
-
-_RIPEN = text("UPDATE tasks SET state = 'pending' WHERE state = 'failed' AND due_at <= :now")
-_RECOVER = """
-UPDATE tasks SET state = 'pending', crashes = crashes + 1, lease_token = NULL, lease_owner = NULL, lease_until = NULL
-WHERE state = 'running' AND (lease_until < :now OR lease_owner IN (SELECT owner FROM {gone}))
-"""
-_EXPIRE = text(
-    "UPDATE tasks SET state = 'expired', ended_at = :now "
-    "WHERE state IN ('pending', 'failed') AND expires_at <= :now RETURNING page"
-)
-_FREE = """
-UPDATE pages SET generation = generation + 1, due_at = :now WHERE id IN (SELECT page FROM {pages})
-"""
-
-
-def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
-    """Make due `failed` tasks and those of dead workers claimable again; end those that waited too long.
-
-    `gone` names workers that are known to be dead, whose leases need not run out first.
-    """
-
-    def work(connection: Connection) -> Reaped:
-        ripe = connection.execute(_RIPEN.bindparams(instant("now", now))).rowcount
-        recovered = connection.execute(
-            text(_RECOVER.format(gone=rowset(store, {"owner": "text"}, "gone"))).bindparams(instant("now", now)),
-            {"gone": packed({"owner": owner} for owner in gone)},
-        ).rowcount
-        expired = [row.page for row in connection.execute(_EXPIRE.bindparams(instant("now", now)))]
-        pages = sorted(page for page in expired if page is not None)
-        if pages:
-            connection.execute(
-                text(_FREE.format(pages=rowset(store, {"page": "int"}))).bindparams(instant("now", now)),
-                {"rows": packed({"page": page} for page in pages)},
-            )
-        return Reaped(ripe, recovered, len(expired))
-
-    return store.write(work)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from sqlalchemy import Connection, select, update
 
@@ -12,15 +11,17 @@ from recrawl.model.record import Json
 from recrawl.model.settlement import PageFacts, Verdict
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
+from recrawl.store.settle.yields import Ref, clear
 from recrawl.store.tables import aliases, pages
 
 
-def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict], now: datetime) -> None:
+def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict]) -> set[Ref]:
     """Give pages the ids that were read out of them, and note their canonical addresses as aliases.
 
     Where another page has the id already, this address is one more way to that page: it counts as moved to it, and
-    what was read here is not stored twice.
+    what was read here is not stored twice. The records that such an address showed before are returned.
     """
+    touched: set[Ref] = set()
     for task, verdict in sorted(verdicts.items()):
         if verdict.version is None:
             continue
@@ -39,6 +40,8 @@ def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict], n
             verdicts[task] = replace(verdict, page=replace(page, page_id=verdict.learned_id))
         else:
             verdicts[task] = _fold(store, connection, verdict, other)
+            touched |= clear(store, connection, [page.id])
+    return touched
 
 
 def _name(store: Store, connection: Connection, page: PageFacts, url: str) -> None:

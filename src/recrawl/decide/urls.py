@@ -16,6 +16,7 @@ from recrawl.errors import Permanent
 
 MOST = 16_384
 """The longest URL, in characters, that is taken for one."""
+_SHOWN = 200
 
 _DROPPED = frozenset(
     ["gclid", "dclid", "gbraid", "wbraid", "msclkid", "fbclid", "yclid", "ysclid", "twclid", "ttclid", "igshid",
@@ -23,9 +24,21 @@ _DROPPED = frozenset(
 )  # fmt: skip
 _DROPPED_STEMS = ("utm_", "aspsessionid")
 _SESSION = re.compile(r"[0-9a-fA-F]{16,}")
-_PATH_SESSION = re.compile(r";jsessionid=[^/;]*", re.IGNORECASE)
-_ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
+# Never after a dot segment: without its parameter `/..;jsessionid=1` would be one, and lead elsewhere.
+_PATH_SESSION = re.compile(r"(?<!/\.)(?<!/\.\.);jsessionid=[^/;]*", re.IGNORECASE)
+_WWW = re.compile(r"(?:www\.)+(?=[^.]+\.)")
+_PASSWORD = re.compile(r"(//[^:@]*):.*@", re.DOTALL)
+_HEX = "0123456789ABCDEFabcdef"
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_FOLDED = {
+    pair: chr(int(pair, 16)) if int(pair, 16) in _UNRESERVED else f"%{pair.upper()}"
+    for pair in (high + low for high in _HEX for low in _HEX)
+}
+# Those that folding changes: all with a small letter, and those of unreserved characters. An escape right behind a
+# stray `%` is left alone, or decoding it could make a new escape: %2%65.
+_ESCAPE = re.compile(
+    r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-F][a-f]|[a-f][0-9A-Fa-f]|2[DE]|3[0-9]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])"
+)
 
 
 class BadUrl(Permanent, ValueError):
@@ -36,54 +49,59 @@ def canonical_url(url: str, base: str | None = None, rules: Identity = Identity(
     """The one form of all URLs of a page, absolute; `base` resolves relative ones, `rules` are the source's own.
 
     Applied twice it changes nothing. A password never stays; a user name does, since it tells pages apart. Raises
-    BadUrl (a ValueError) for what is no http or https URL, or is longer than 16,384 characters.
+    BadUrl (a ValueError) for what is no http or https URL, or is longer than 16,384 characters, escapes included.
     """
     parsed = _parsed(url, base)
     protocol, host, port = parsed.protocol, parsed.hostname, parsed.port
     if rules.https and protocol == "http:" and port in ("", "80"):
         protocol, port = "https:", ""
     if rules.www:
-        host = host.removeprefix("www.")
-    path = _escapes(parsed.pathname)
-    if ";" in path:
+        host = _WWW.sub("", host, count=1) if host.startswith("www.") else host
+    path = fold_escapes(parsed.pathname)
+    if ";" in path and not _listed(rules.keep, "jsessionid"):
         path = _PATH_SESSION.sub("", path)
     if rules.slash and len(path) > 1:
         path = path.rstrip("/") or "/"
     query = _query(parsed.search, rules)
-    fragment = _escapes(parsed.hash) if rules.fragments else ""
-    user = f"{parsed.username}@" if parsed.username else ""
+    fragment = fold_escapes(parsed.hash) if rules.fragments else ""
+    user = f"{fold_escapes(parsed.username)}@" if parsed.username else ""
     at = f":{port}" if port else ""
-    return f"{protocol}//{user}{host}{at}{path}{query}{fragment}"
+    return _bounded(f"{protocol}//{user}{host}{at}{path}{query}{fragment}")
 
 
 def _parsed(url: str, base: str | None) -> can_ada.URL:
-    if len(url) > MOST:
-        raise BadUrl(f"a URL of {len(url):,} characters is too long: {url[:80]}...", action=f"The limit is {MOST:,}.")
+    _bounded(url)
     try:
         parsed = can_ada.parse(base) + url if base is not None else can_ada.parse(url)
-    except (ValueError, TypeError, UnicodeError):
-        raise BadUrl(f"{url[:200]!r} is no URL") from None
+    except (ValueError, TypeError):  # TypeError: a lone surrogate
+        beside = f", nor beside {_shown(base)}" if base is not None else ""
+        raise BadUrl(f"{_shown(url)} is no URL{beside}") from None
     if parsed.protocol not in ("http:", "https:") or not parsed.hostname:
-        raise BadUrl(f"{url[:200]!r} is no http or https URL")
+        raise BadUrl(f"{_shown(url)} is no http or https URL")
     return parsed
 
 
-def _escapes(text: str) -> str:
-    """Decode what needs no escape, and write the other escapes in upper case (RFC 3986 section 6.2.2)."""
-    if "%" not in text:
-        return text
-    return _ESCAPE.sub(_escape, text)
+def _bounded(url: str) -> str:
+    if len(url) > MOST:
+        raise BadUrl(f"{_shown(url)} is too long: {len(url):,} characters", action=f"The limit is {MOST:,}.")
+    return url
 
 
-def _escape(match: re.Match[str]) -> str:
-    byte = int(match[1], 16)
-    return chr(byte) if byte in _UNRESERVED else f"%{match[1].upper()}"
+def _shown(url: str) -> str:
+    """A URL for an error message: its beginning, and nothing that can be a password."""
+    text = _PASSWORD.sub(r"\1:***@", url)
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def fold_escapes(text: str) -> str:
+    """Decode escapes of unreserved characters, and write the others in upper case (RFC 3986 section 6.2.2)."""
+    return _ESCAPE.sub(lambda found: _FOLDED[found[1]], text) if "%" in text else text
 
 
 def _query(search: str, rules: Identity) -> str:
     if len(search) < 2:
         return ""
-    text = _escapes(search[1:])
+    text = fold_escapes(search[1:])
     kept = [part for part in text.split("&") if part and not _is_dropped(part, rules)]
     if len(kept) > 1:
         kept.sort(key=_name_of)
@@ -140,4 +158,4 @@ def wire_url(url: str, base: str | None = None) -> str:
     if parsed.password:
         parsed.password = ""
     href: str = parsed.href
-    return href.partition("#")[0]
+    return _bounded(href.partition("#")[0])

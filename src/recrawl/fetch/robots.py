@@ -1,172 +1,83 @@
-"""robots.txt by RFC 9309, with the matching that Google's parser made customary."""
+"""robots.txt by RFC 9309, with the matching that Google's parser made customary.
+
+Where this reads more generously than the RFC, and why not otherwise: docs/decisions/robots.md.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import lru_cache
-from urllib.parse import quote, urlsplit
+from typing import NamedTuple
+from urllib.parse import quote
+
+from recrawl.decide.urls import BadUrl, fold_escapes, origin, wire_url
 
 MOST = 500 * 1024
-"""Bytes of a robots.txt that are read (RFC 9309 section 2.5)."""
+"""Characters of a robots.txt that are read, at least as much as RFC 9309 section 2.5 asks for."""
 
-_LINE = re.compile(r"\r\n|\r|\n")
-_AGENT = re.compile(r"[A-Za-z_-]+")
-_SAFE = "/%:?#[]@!$&'()*+,;=~-._"
-_NAMES = {
-    "user-agent": "user-agent", "useragent": "user-agent", "user agent": "user-agent",
-    "allow": "allow",
-    "disallow": "disallow", "dissallow": "disallow", "dissalow": "disallow", "disalow": "disallow",
-    "diasllow": "disallow", "disallaw": "disallow",
-    "sitemap": "sitemap", "site-map": "sitemap",
-    "crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
-}  # fmt: skip
+_LONGEST_LINE = 16_663
+"""What Google's parser keeps of a line."""
 
-
-@dataclass(slots=True)
-class _Group:
-    rules: list[tuple[str, bool]] = field(default_factory=list)  # (pattern, allowed)
-    delay: float | None = None
+_BREAK = re.compile(r"\r\n|\r|\n")
+_RECORD = re.compile(
+    r"\s*(?:(?P<agent>user[ -]?agent)|(?P<allow>allow)"
+    r"|(?P<disallow>disallow|dissallow|dissalow|disalow|diasllow|disallaw)"
+    r"|(?P<sitemap>site-?maps?)|(?P<delay>crawl[ -]?delay))\s*(?P<mark>[:\s])\s*(?P<value>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_TOKEN = re.compile(r"[\w-]+")
+_PRODUCT = re.compile(r"(?:^|[\s(;,])([\w-]+)/")
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*([^#]*)", re.IGNORECASE)
+_VERBATIM = "/%:?#[]@!&'()+,;=~"
+"""Reserved characters and `~`; neither `*` nor `$`: where they stand for themselves they are escaped (section 2.2.3)."""
 
 
-@dataclass(slots=True)
-class _Rules:
-    groups: dict[str, _Group] = field(default_factory=dict)
-    sitemaps: list[str] = field(default_factory=list)
-
-    def of(self, agent: str) -> _Group | None:
-        """The group of an agent's product token, else that of `*`."""
-        match = _AGENT.match(agent)
-        return self.groups.get((match[0] if match else agent).lower()) or self.groups.get("*")
+class _Rule(NamedTuple):
+    weight: int
+    allows: bool
+    parts: tuple[str, ...]  # what stands between the stars
+    anchored: bool
 
 
-@lru_cache(maxsize=512)
-def _parse(text: str) -> _Rules:
-    rules = _Rules()
-    current: list[_Group] = []
-    naming = False
-    for raw in _LINE.split(text[:MOST].removeprefix("\ufeff").removeprefix("ï»¿")):
-        key, value = _split(raw)
-        if key == "user-agent":
-            if not naming:
-                current = []
-            naming = True
-            current.append(rules.groups.setdefault(_token(value), _Group()))
-        elif key == "sitemap":
-            rules.sitemaps.append(value)
-        elif key in ("allow", "disallow"):
-            naming = False
-            if value:
-                for group in current:
-                    group.rules.append((_escaped(value), key == "allow"))
-        elif key == "crawl-delay":
-            naming = False
-            delay = _delay(value)
-            for group in current:
-                group.delay = delay if group.delay is None else group.delay
-    return rules
-
-
-def _split(raw: str) -> tuple[str | None, str]:
-    line = raw.partition("#")[0].strip()
-    key, colon, value = line.partition(":")
-    if not colon:
-        parts = line.split()
-        if len(parts) != 2:
-            return None, ""
-        key, value = parts
-    return _NAMES.get(key.strip().lower()), value.strip()
-
-
-def _token(value: str) -> str:
-    """The product token of a User-agent line: what follows its letters does not count (RFC 9309 section 2.2.1)."""
-    if value.startswith("*") and (len(value) == 1 or value[1].isspace()):
-        return "*"
-    match = _AGENT.match(value)
-    return match[0].lower() if match else value.lower()
-
-
-def _delay(value: str) -> float | None:
-    try:
-        seconds = float(value)
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < 1e6 else None
-
-
-def _escaped(path: str) -> str:
-    """One form of escapes for patterns and paths: what is not ASCII is escaped as UTF-8, hex digits are upper case."""
-    text = quote(path.encode("utf-8", "surrogateescape"), safe=_SAFE)
-    return re.sub(r"%[0-9a-fA-F]{2}", lambda found: found[0].upper(), text)
-
-
-def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern with `*` and a final `$` matches from the start of a path; linear in the number of stars."""
-    anchored = pattern.endswith("$")
-    parts = (pattern[:-1] if anchored else pattern).split("*")
-    if not path.startswith(parts[0]):
-        return False
-    at = len(parts[0])
-    if len(parts) == 1:
-        return not anchored or at == len(path)
-    for part in parts[1:-1]:
-        at = path.find(part, at)
-        if at < 0:
-            return False
-        at += len(part)
-    if anchored:
-        return len(path) - len(parts[-1]) >= at and path.endswith(parts[-1])
-    return path.find(parts[-1], at) >= 0
+class _Group(NamedTuple):
+    rules: tuple[_Rule, ...]  # the one that decides first, first
+    delay: float | None
 
 
 def robots_allows(text: str, agent: str, url: str) -> bool:
-    """Whether `agent` may fetch `url` by this robots.txt: the longest matching rule counts, of equals the allowing one
-    (RFC 9309 section 2.2.2)."""
-    group = _parse(text).of(agent)
-    if group is None or not group.rules:
+    """Whether `agent`, a product token or a whole User-Agent header, may fetch `url` by this robots.txt.
+
+    The longest matching rule counts, of equals the allowing one (RFC 9309 section 2.2.2).
+    """
+    rules = _group(text, agent).rules
+    if not rules:
         return True
-    path = _path(url)
-    if path == "/robots.txt":
+    found = _URL.match(url)
+    path = found[1] if found else url.partition("#")[0]
+    if not path.startswith("/"):
+        path = f"/{path}"
+    if path.partition("?")[0] == "/robots.txt":
         return True
-    best, allowed = -1, True
-    for pattern, allow in group.rules:
-        length = len(pattern)
-        if (length > best or (length == best and allow)) and _matches(pattern, path):
-            best, allowed = length, allow
-    return allowed
-
-
-def _path(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "/"
-    path = parts.path if parts.scheme or parts.netloc else url.partition("?")[0].partition("#")[0]
-    path = path if path.startswith("/") else f"/{path}"
-    return _escaped(path + (f";{parts.params}" if getattr(parts, "params", "") else "") + _search(url))
-
-
-def _search(url: str) -> str:
-    before = url.partition("#")[0]
-    return before[before.index("?") :] if "?" in before else ""
+    path = _escaped(path)
+    return next((rule.allows for rule in rules if _matches(rule, path)), True)
 
 
 def crawl_delay(text: str, agent: str) -> float | None:
-    """The Crawl-delay for an agent, in seconds; a customary extension."""
-    group = _parse(text).of(agent)
-    return group.delay if group else None
+    """The Crawl-delay for an agent, in seconds, of several the longest; a customary extension."""
+    return _group(text, agent).delay
 
 
 def robots_sitemaps(text: str, base: str) -> list[str]:
-    """The sitemaps that a robots.txt names, absolute, each once."""
-    from recrawl.decide.urls import BadUrl, wire_url
-
+    """The sitemaps that the robots.txt of the site of `base` names, absolute, each once."""
+    beside = f"{origin(base)}/robots.txt"
     found: dict[str, None] = {}
-    for value in _parse(text).sitemaps:
-        try:
-            found[wire_url(value, f"{base}/robots.txt")] = None
-        except BadUrl:
-            continue
+    for record in _records(text):
+        if record["sitemap"]:
+            try:
+                found[wire_url(record["value"], beside)] = None
+            except BadUrl:
+                continue
     return list(found)
 
 
@@ -175,3 +86,107 @@ def rules_for_status(status: int, text: str) -> str:
     if 200 <= status < 300:
         return text
     return "" if status < 500 else "User-agent: *\nDisallow: /"
+
+
+@lru_cache(maxsize=256)
+def _group(text: str, agent: str) -> _Group:
+    """All that a robots.txt says to one agent: its groups of the same name are one (RFC 9309 section 2.2.1)."""
+    records = list(_records(text))
+    own = _own_name(agent, {name for record in records if record["agent"] for name in _names(record)})
+    rules: dict[_Rule, None] = {}
+    delays: list[float] = []
+    listed = naming = False
+    for record in records:
+        if record["agent"]:
+            # Of all other records, rules alone end a list of agents (RFC 9309 section 2.2.4).
+            listed = own in _names(record) or (naming and listed)
+            naming = True
+        elif record["delay"]:
+            delays += _delay(record["value"]) if listed else ()
+        elif not record["sitemap"]:
+            naming = False
+            if listed and record["value"]:
+                rules |= dict.fromkeys(_rules(record["value"], allows=bool(record["allow"])))
+    return _Group(tuple(sorted(rules, key=lambda rule: (-rule.weight, not rule.allows))), max(delays, default=None))
+
+
+def _records(text: str) -> Iterator[dict[str, str]]:
+    """The lines that say something, as groups of _RECORD. A line that the limit cuts off says nothing."""
+    lines = _BREAK.split(text[:MOST].removeprefix("\ufeff").removeprefix("ï»¿"))
+    if len(text) > MOST:
+        lines.pop()
+    for line in lines:
+        found = _RECORD.match(line[:_LONGEST_LINE].partition("#")[0].rstrip())
+        if found:
+            yield found.groupdict("")
+
+
+def _names(record: dict[str, str]) -> set[str]:
+    """Whom a User-agent line means: `*`, or a product token; without a colon perhaps all of the line."""
+    value = record["value"].lower()
+    if value == "*" or value[:2] in ("* ", "*\t"):
+        return {"*"}
+    token = _TOKEN.match(value.replace("*", ""))
+    names = {token[0]} if token else set()
+    return names if record["mark"] == ":" else names | {value}
+
+
+def _own_name(agent: str, names: set[str]) -> str:
+    """The most telling name that a robots.txt has for an agent, else `*`."""
+    text = agent.lower().replace("*", "")
+    products = _PRODUCT.findall(text) or [text]
+    return max((name for name in names if any(_means(name, product) for product in products)), key=len, default="*")
+
+
+def _means(name: str, product: str) -> bool:
+    """Whether a name is an agent's own, or that of its family: `hedwig` for `hedwig-images`, not for `hedwigs`."""
+    return product.startswith(name) and (product == name or product[len(name)] in "-_0123456789")
+
+
+def _delay(value: str) -> list[float]:
+    try:
+        seconds = float(value)
+    except ValueError:
+        return []
+    return [seconds] if 0 <= seconds < 1e6 else []
+
+
+def _rules(value: str, *, allows: bool) -> Iterator[_Rule]:
+    pattern = value if value.startswith(("/", "*")) else f"/{value}"
+    yield _rule(pattern, allows)
+    folder, _, page = pattern.rpartition("/")
+    if allows and page.startswith("index.htm"):
+        yield _rule(f"{folder}/$", allows)
+    elif pattern.endswith("$") and not allows:
+        yield _rule(f"{pattern[:-1]}%24", allows)
+
+
+def _rule(pattern: str, allows: bool) -> _Rule:
+    anchored = pattern.endswith("$")
+    parts = tuple(_escaped(part) for part in (pattern[:-1] if anchored else pattern).split("*"))
+    return _Rule(sum(map(len, parts)) + len(parts) - 1 + anchored, allows, parts, anchored)
+
+
+def _escaped(text: str) -> str:
+    """One form of escapes for patterns and paths (RFC 9309 section 2.2.2): needless ones decoded, needed ones made."""
+    return quote(fold_escapes(text).encode("utf-8", "surrogatepass"), safe=_VERBATIM)
+
+
+def _matches(rule: _Rule, path: str) -> bool:
+    """Whether a pattern matches from the start of a path. It takes for each star the shortest run that will do, which
+    misses nothing, and never goes back."""
+    first, *others = rule.parts
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    if not others:
+        return not rule.anchored or at == len(path)
+    last = others.pop()
+    for part in others:
+        at = path.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    if rule.anchored:
+        return len(path) - len(last) >= at and path.endswith(last)
+    return path.find(last, at) >= 0

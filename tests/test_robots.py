@@ -63,7 +63,7 @@ def test_the_longest_rule_of_the_fitting_group_counts(text: str, agent: str, url
 
 
 def test_sitemaps_are_absolute_each_once_and_belong_to_no_group() -> None:
-    text = "Sitemap: /a.xml\nUser-agent: x\nSitemap: https://s.example/a.xml\nsitemap: https://cdn.example/b.xml\nSitemap: ::"
+    text = "Sitemap: /a.xml\nUser-agent: x\nSitemap: https://s.example/a.xml\nsitemap: https://cdn.example/b.xml"
     assert robots_sitemaps(text, "https://s.example") == ["https://s.example/a.xml", "https://cdn.example/b.xml"]
 
 

@@ -16,12 +16,12 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protego import Protego
 from selectolax.lexbor import LexborHTMLParser
 
 from recrawl.demo.plot import DAYS, QUIRKS, RESTAMPED, Kind, Quirk
 from recrawl.demo.site import DemoSite
 from recrawl.errors import Misuse
+from recrawl.fetch.robots import crawl_delay, robots_allows, robots_sitemaps
 
 SITEMAPS = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
 
@@ -191,14 +191,14 @@ def test_a_slow_page_takes_three_tenths_of_a_second(client: Client) -> None:
 
 
 def test_private_pages_are_linked_and_disallowed_and_there_is_no_crawl_delay(client: Client) -> None:
-    robots = Protego.parse(client.get("/robots.txt").text)
+    robots, site = client.get("/robots.txt").text, client.site.url
     link = re.search(r'href="(/private/[^"]+)"', client.get("/").text)
     assert link is not None
     assert client.get(link[1]).status == 200
-    assert not robots.can_fetch(client.site.url + link[1], "recrawl")
-    assert robots.can_fetch(client.site.url + "/shop/", "recrawl")
-    assert robots.crawl_delay("recrawl") is None
-    assert list(robots.sitemaps) == [client.site.url + "/sitemap.xml"]
+    assert not robots_allows(robots, "recrawl", site + link[1])
+    assert robots_allows(robots, "recrawl", f"{site}/shop/")
+    assert crawl_delay(robots, "recrawl") is None
+    assert robots_sitemaps(robots, site) == [f"{site}/sitemap.xml"]
 
 
 # Good behaviour

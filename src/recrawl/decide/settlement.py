@@ -42,6 +42,7 @@ class Rules:
     max_attempts: int = 5
     shortest: float = 0.0
     longest: float = 2_592_000.0
+    reader_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +295,8 @@ def _trouble(case: Case, look: Look, event: PageEvent) -> PageFacts:
         status=page_after(page.status, event),
         last_fetched_at=look.at if look.status is not None else page.last_fetched_at,
         failures=failures,
+        # These rules were tried; without this a page that they cannot read would be read again at once, for ever.
+        reader_hash=case.rules.reader_hash if page.reader_hash is not None else None,
         generation=page.generation + 1,
         due_at=next_look_after_trouble(case.now, shortest=case.rules.shortest, failures=failures),
     )

@@ -27,6 +27,7 @@ _SESSION = re.compile(r"[0-9a-fA-F]{16,}")
 # Never after a dot segment: without its parameter `/..;jsessionid=1` would be one, and lead elsewhere.
 _PATH_SESSION = re.compile(r"(?<!/\.)(?<!/\.\.);jsessionid=[^/;]*", re.IGNORECASE)
 _WWW = re.compile(r"(?:www\.)+(?=[^.]+\.)")
+_PORT = re.compile(r":[0-9]+\Z")
 _PASSWORD = re.compile(r"(//[^:@]*):.*@", re.DOTALL)
 _HEX = "0123456789ABCDEFabcdef"
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -34,11 +35,9 @@ _FOLDED = {
     pair: chr(int(pair, 16)) if int(pair, 16) in _UNRESERVED else f"%{pair.upper()}"
     for pair in (high + low for high in _HEX for low in _HEX)
 }
-# Those that folding changes: all with a small letter, and those of unreserved characters. An escape right behind a
-# stray `%` is left alone, or decoding it could make a new escape: %2%65.
-_ESCAPE = re.compile(
-    r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-F][a-f]|[a-f][0-9A-Fa-f]|2[DE]|3[0-9]|[46][1-9A-F]|5[0-9AF]|7[0-9AE])"
-)
+# Those that folding may change: all with a small letter, and those of ASCII characters. An escape right behind a stray
+# `%` is left alone, or decoding it could make a new escape: %2%65.
+_ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-F][a-f]|[a-f][0-9A-Fa-f]|[2-7][0-9A-F])")
 
 
 class BadUrl(Permanent, ValueError):
@@ -137,7 +136,10 @@ def _compiled(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def host_of(url: str) -> str:
-    """Host, with its port where that is not the scheme's own: what pace and robots rules belong to."""
+    """Host, with its port where that is not the scheme's own: what pace and robots rules belong to.
+
+    `url` is of the form that canonical_url and wire_url give.
+    """
     rest = url.partition("://")[2]
     for mark in "/?#":
         rest = rest.partition(mark)[0]
@@ -145,8 +147,14 @@ def host_of(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL."""
+    """Scheme, host and port of a URL of the form that canonical_url and wire_url give."""
     return f"{url.partition('://')[0].lower()}://{host_of(url)}"
+
+
+@lru_cache(maxsize=1024)
+def site_of(host: str) -> str:
+    """A host without port and leading `www.`: one site in a user's eyes. An IPv6 address keeps its brackets."""
+    return _PORT.sub("", host).removeprefix("www.")
 
 
 def wire_url(url: str, base: str | None = None) -> str:

@@ -14,10 +14,11 @@ import re
 from recrawl.errors import Permanent
 
 LONGEST = 20_000_000  # characters
-_HARMLESS_LENGTH = 32_000  # so short a page cannot hold enough attributes
+_HARMLESS_LENGTH = 100_000  # so short a page cannot hold enough attributes
 _MOST_ATTRIBUTES = 300
-_HARMLESS_TAGS = 2_000  # too few to reopen or to nest enough
+_HARMLESS_TAGS = 3_000  # so few start tags cannot reopen enough
 _MOST_STEPS = 400_000_000
+_STEPS_OF_OURS = 10  # one of our own steps takes as long as so many of a parser
 _MOST_REOPENED = 3_000_000
 
 _NAME = r"[a-zA-Z][^ \t\n\f\r/>]*+"
@@ -34,9 +35,12 @@ _MODEST = re.compile(
     re.DOTALL,
 )
 _TOKEN = re.compile(rf"<(?:{_COMMENT}|(/?+{_NAME})((?:{_ATTRIBUTE})*+)[ \t\n\f\r/]*+>?+)", re.DOTALL)
-_REOPENING = re.compile(
-    r"<(?:[bisuBISU]|[bB][iI][gG]|[cC][oO][dD][eE]|[eE][mM]|[fF][oO][nN][tT]|[sS][mM][aA][lL][lL]"
-    r"|[sS][tT][rR][iI][kKoO]\w+|[tT][tT])[ \t\n\f\r/>]"
+_REOPENED = r"(b|big|code|em|font|i|s|small|strike|strong|tt|u)"
+_REOPENING = re.compile(rf"<{_REOPENED}[ \t\n\f\r/>]", re.IGNORECASE | re.ASCII)
+# With nothing but text inside, and no attribute that could hide where the tag ends.
+_CLOSED = re.compile(
+    rf"<{_REOPENED}(?:{_SPACE}++[\w:-]++(?:=(?:\"[^\"<>]*+\"|'[^'<>]*+'|[^\s\"'<>=]++))?+)*+{_SPACE}*+>[^<]*+</\1>",
+    re.IGNORECASE | re.ASCII,
 )
 
 _VOID = frozenset(
@@ -102,16 +106,21 @@ class _Nesting:
         above = len(self.open)
         while above and self.open[above - 1] != name:
             if self.open[above - 1] in _SPECIAL:
-                return
+                break
             above -= 1
-        if above:
+        self.steps += _STEPS_OF_OURS * (len(self.open) - above)
+        if above and self.open[above - 1] == name:
             self.strange -= sum(inner in _STRANGE for inner in self.open[above - 1 :])
             self.open[above - 1 :] = [inner for inner in self.open[above:] if inner in _FORMATTING]
 
     def _end_formatting(self, name: str) -> None:
-        alike = next((known for known in reversed(self.formatting) if known[0] == name), None)
-        if alike is None:
+        for passed, alike in enumerate(reversed(self.formatting)):
+            if alike[0] == name:
+                break
+        else:
+            self.steps += _STEPS_OF_OURS * len(self.formatting)
             return
+        self.steps += _STEPS_OF_OURS * passed
         self.waiting -= 1
         self.formatting[alike] -= 1
         if not self.formatting[alike]:
@@ -121,8 +130,10 @@ class _Nesting:
     def _close(self, name: str) -> None:
         for place in range(len(self.open) - 1, -1, -1):
             if self.open[place] == name:
+                self.steps += _STEPS_OF_OURS * (len(self.open) - 1 - place)
                 del self.open[place]
                 return
+        self.steps += _STEPS_OF_OURS * len(self.open)
 
 
 def check_bounds(text: str, place: str, *, deepest: int | None = None) -> None:
@@ -133,16 +144,26 @@ def check_bounds(text: str, place: str, *, deepest: int | None = None) -> None:
         modest = _MODEST.match(text)
         if modest is None or modest.end() < len(text):
             raise _refused(f"a tag of more than {_MOST_ATTRIBUTES} attributes", place)
-    tags = text.count("<")
+    ends = text.count("</")
+    starts = text.count("<") - ends
     if deepest is None:
-        nests = tags * tags > 2 * _MOST_STEPS
-        if not nests and (tags <= _HARMLESS_TAGS or len(_REOPENING.findall(text)) * tags <= _MOST_REOPENED):
+        if starts * (starts // 2 + ends) <= _MOST_STEPS and _reopens_little(text, starts):
             return
-    elif tags <= deepest:
+    elif starts <= deepest:
         return
     nesting = _nesting(text)
     if nesting is None or (deepest is not None and nesting.deepest > deepest):
         raise _refused("elements nested too deep", place)
+
+
+def _reopens_little(text: str, starts: int) -> bool:
+    """Whether so few formatting elements are left open that no order of the tags could reopen them too often."""
+    if starts <= _HARMLESS_TAGS:
+        return True
+    opened = len(_REOPENING.findall(text))
+    if opened * starts > _MOST_REOPENED:
+        opened -= len(_CLOSED.findall(text))
+    return opened * starts <= _MOST_REOPENED
 
 
 def _nesting(text: str) -> _Nesting | None:
@@ -156,6 +177,8 @@ def _nesting(text: str) -> _Nesting | None:
             continue
         if name[0] == "/":
             nesting.end(name[1:])
+            if nesting.steps > _MOST_STEPS:
+                return None
         elif name in _RAW and not nesting.strange:
             closing = _RAW[name].search(text, position)
             position = closing.end() if closing else len(text)

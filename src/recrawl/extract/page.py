@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from asyncio import CancelledError
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -100,12 +101,16 @@ def _scopes(document: Document, spec: RecordSpec) -> Iterator[Scope]:
 
 def _values(spec: RecordSpec, scope: Scope) -> dict[str, Any]:
     values: dict[str, Any] = {}
+    own = None if scope.document.content is Content.JSON else scope.document.page.url
     for field in spec.fields:
+        if own and field.selector is None and field.name == "url" and scope.part is None:
+            values["url"] = own  # every page has one, whether it says so or not
+            continue
         found = select(field.selector or Selector("names", (field.name,)), scope, first=not field.many)
         if found:
             values[field.name] = _linked(field, found, scope) if field.many else _linked(field, found[:1], scope)[0]
-        elif field.selector is None and field.name == "url" and scope.document.content is not Content.JSON:
-            values["url"] = scope.document.page.url  # every page has one, whether it says so or not
+        elif own and field.selector is None and field.name == "url":
+            values["url"] = own  # of a part that names none
     return values
 
 
@@ -126,7 +131,7 @@ def _by_function(document: Document, reader: Reader) -> Iterator[Raw]:
             yield Raw(record.__spec__, vars(record).copy())
     except RecrawlError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit, CancelledError) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise Permanent(
             f"{name} failed: {type(error).__name__}: {error}",

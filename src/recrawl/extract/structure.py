@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import orjson
 from selectolax.lexbor import LexborNode
 
 _DEEPEST = 40  # below, a template shows nothing new
@@ -15,19 +16,23 @@ def html_shape(root: LexborNode) -> str:
 
     How often a path occurs does not count, nor where: a list that grows keeps its shape.
     """
-    paths: list[str] = []
-    level = {root.tag or "": [root]}
+    tree: dict[str, Any] = {}
+    places = {root.mem_id: tree}
+    walk = root.traverse()
+    next(walk)
+    for node in walk:
+        above = places[node.parent.mem_id]  # type: ignore[union-attr]  # only the root is without one
+        tag = node.tag or ""
+        place = above.get(tag)
+        if place is None:
+            place = above[tag] = {}
+        places[node.mem_id] = place
+    level = [tree]
     for _ in range(_DEEPEST):
-        paths += level
-        below: dict[str, list[LexborNode]] = {}
-        for path, nodes in level.items():
-            groups: dict[str | None, list[LexborNode]] = {}
-            for node in nodes:
-                for child in node.iter():
-                    groups.setdefault(child.tag, []).append(child)
-            below |= {f"{path}/{tag}": group for tag, group in groups.items()}
-        level = below
-    return _hash(paths)
+        level = [below for place in level for below in place.values()]
+    for place in level:
+        place.clear()
+    return hashlib.sha256(orjson.dumps([root.tag, tree], option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def json_shape(document: Any) -> str:
@@ -47,8 +52,4 @@ def json_shape(document: Any) -> str:
                     groups.setdefault("*", []).extend(value)
             below |= {f"{path}/{key}": group for key, group in groups.items()}
         level = below
-    return _hash(paths)
-
-
-def _hash(paths: list[str]) -> str:
     return hashlib.sha256("\n".join(sorted(paths)).encode("utf-8", "surrogatepass")).hexdigest()

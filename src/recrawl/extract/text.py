@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lxml import etree
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _HIDDEN = frozenset(["script", "style", "template"])
 _BLOCKS = frozenset(
@@ -12,6 +12,12 @@ _BLOCKS = frozenset(
      "hgroup", "hr", "legend", "li", "main", "menu", "nav", "ol", "optgroup", "option", "p", "pre", "search",
      "section", "select", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"]
 )  # fmt: skip
+
+# Numbers are compared faster than names; Lexbor's are the same in all documents.
+_BLANK = LexborHTMLParser("")
+_TEXT = LexborHTMLParser("text").css_first("body").first_child.tag_id
+_BLOCK_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _BLOCKS)
+_HIDDEN_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _HIDDEN)
 
 
 def text_of(node: LexborNode) -> str:
@@ -30,29 +36,49 @@ def text_of(node: LexborNode) -> str:
 
 
 def _joined(node: LexborNode) -> str:
+    """One walk in document order: what closes there is known by the node that comes after it."""
     parts: list[str] = []
-    top = node.mem_id
-    current = node.first_child
+    edge = False
+    hidden_until: int | None = None
+    after: set[int] = set()  # the nodes that follow blocks
+    walk = node.traverse(include_text=True)
+    next(walk)
+    for inner in walk:
+        kind, place = inner.tag_id, inner.mem_id
+        if place in after:
+            edge = True
+        if hidden_until is not None:
+            if place != hidden_until:
+                continue
+            hidden_until = None
+        if kind == _TEXT:
+            text = inner.text_content
+            if text == "\n":
+                edge = True
+            elif text:
+                if edge and parts:
+                    parts.append("\n")
+                edge = False
+                parts.append(text)
+        elif kind in _BLOCK_IDS:
+            edge = True
+            after.add(_following(inner, _BLOCK_IDS))  # where the block around it ends too, that one says so
+        elif kind in _HIDDEN_IDS:
+            hidden_until = _following(inner)
+    return "".join(parts)
+
+
+def _following(node: LexborNode, bounds: frozenset[int] = frozenset()) -> int:
+    """The first node after an element and all in it; 0 for the end of the document, or of a parent out of `bounds`."""
+    current: LexborNode | None = node
     while current is not None:
-        tag = current.tag or ""
-        down = None
-        if tag == "-text":
-            parts.append(current.text_content or "")
-        elif tag not in _HIDDEN:
-            if tag in _BLOCKS:
-                parts.append("\n")
-            down = current.first_child
-        # Not recursive: pages nest deeper than Python does.
-        while down is None and current is not None:
-            if current.tag in _BLOCKS:
-                parts.append("\n")
-            down = current.next
-            if down is None:
-                current = current.parent
-                if current is None or current.mem_id == top:
-                    return _folded(parts)
-        current = down
-    return _folded(parts)
+        beside = current.next
+        if beside is not None:
+            return beside.mem_id
+        current = current.parent
+        if current is not None and current.tag_id in bounds:
+            break
+    return 0
 
 
 def text_of_lxml(element: etree._Element) -> str:

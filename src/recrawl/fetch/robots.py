@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"[\w-]+")
 _PRODUCT = re.compile(r"(?:^|[\s(;,])([\w-]+)/")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//[^/?#]*([^#]*)", re.IGNORECASE)
 _VERBATIM = "/%:?#[]@!&'()+,;=~"
-"""Reserved characters and `~`; neither `*` nor `$`: where they stand for themselves they are escaped (section 2.2.3)."""
+"""Neither `*` nor `$`: where they stand for themselves they are escaped (RFC 9309 section 2.2.3)."""
 
 
 class _Rule(NamedTuple):
@@ -88,7 +88,7 @@ def rules_for_status(status: int, text: str) -> str:
     return "" if status < 500 else "User-agent: *\nDisallow: /"
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _group(text: str, agent: str) -> _Group:
     """All that a robots.txt says to one agent: its groups of the same name are one (RFC 9309 section 2.2.1)."""
     records = list(_records(text))
@@ -132,10 +132,14 @@ def _names(record: dict[str, str]) -> set[str]:
 
 
 def _own_name(agent: str, names: set[str]) -> str:
-    """The most telling name that a robots.txt has for an agent, else `*`."""
+    """The most telling name that a robots.txt has for an agent, else `*`. The products of a User-Agent header stand in
+    order of significance (RFC 9110 section 10.1.5), but for the Mozilla that all browsers call themselves."""
     text = agent.lower().replace("*", "")
-    products = _PRODUCT.findall(text) or [text]
-    return max((name for name in names if any(_means(name, product) for product in products)), key=len, default="*")
+    for product in sorted(_PRODUCT.findall(text) or [text], key="mozilla".__eq__):
+        fitting = [name for name in names if _means(name, product)]
+        if fitting:
+            return max(fitting, key=len)
+    return "*"
 
 
 def _means(name: str, product: str) -> bool:

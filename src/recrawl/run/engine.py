@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
-from recrawl.errors import RecrawlError
+from recrawl.errors import StoreUnavailable
 from recrawl.model.work import Task, TaskKind
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
-from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.courtesy import PATIENCE, Courtesy
 from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
 from recrawl.steps.settling import Settler
@@ -27,8 +29,6 @@ from recrawl.store.leases import LeaseLost
 from recrawl.store.settle import Settled
 
 RENEW_AFTER = 20.0
-PATIENCE = 120.0
-"""Seconds that a run waits for work that is not due yet; beyond that it ends as waiting."""
 _GLANCE = 0.2
 _SWEEP_AFTER = timedelta(hours=24)
 
@@ -94,13 +94,14 @@ class Engine:
             complete = bool(closed)
             ending = self._ending(closed)
         finally:
-            renewing.cancel()
-            for job in self._jobs.values():
+            under_way = [writing, renewing, *self._jobs.values()]
+            for job in under_way:
                 job.cancel()
-            await asyncio.gather(writing, renewing, *self._jobs.values(), return_exceptions=True)
-            await self._give_back()
-            counts = self._progress.summary()
-            await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
+            await asyncio.gather(*under_way, return_exceptions=True)
+            with suppress(StoreUnavailable):  # what ends the run is told; leases run out, and the run is buried later
+                await self._give_back()
+                counts = self._progress.summary()
+                await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
         return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
 
     async def _work(self, opened: cycle.Cycle, settler: Settler, writing: asyncio.Task[None]) -> None:
@@ -165,7 +166,8 @@ class Engine:
     def _ended(self, task: Task, job: asyncio.Task[None]) -> None:
         self._jobs.pop(task.id, None)
         self._moved.set()
-        if job.cancelled() or (error := job.exception()) is None:
+        error = None if job.cancelled() else job.exception()
+        if error is None:
             return
         self._held.pop(task.id, None)
         if not isinstance(error, LeaseLost):
@@ -183,10 +185,14 @@ class Engine:
         """Let what is under way come to its end, unless something failed."""
         if self._failed is None:
             if self._stopping:
-                for task in list(self._held.values()):
-                    if task.kind is TaskKind.DISCOVER and task.id in self._jobs:
-                        self._jobs[task.id].cancel()
-            await asyncio.gather(*self._jobs.values(), return_exceptions=True)
+                for task_id, job in self._jobs.items():
+                    task = self._held.get(task_id)
+                    if (task and task.kind is TaskKind.DISCOVER) or job in self._courtesy.waiting:
+                        job.cancel()
+            rest: asyncio.Future[Any] = asyncio.gather(*self._jobs.values(), return_exceptions=True)
+            await asyncio.wait([rest, writing], return_when=asyncio.FIRST_COMPLETED)
+            if writing.done():
+                writing.result()
         await settler.finish()
         await writing
         if self._failed is not None:
@@ -198,7 +204,12 @@ class Engine:
             await asyncio.sleep(RENEW_AFTER)
             held = [(task.id, task.token) for task in self._held.values()]
             if held:
-                lost = await self._tools.db(leases.renew, held, self._tools.clock.now() + LEASE)
+                try:
+                    lost = await self._tools.db(leases.renew, held, self._tools.clock.now() + LEASE)
+                except StoreUnavailable as error:
+                    self._failed = error
+                    self.stop()
+                    return
                 for task in lost:
                     if task in self._jobs:
                         self._jobs[task].cancel()
@@ -229,7 +240,9 @@ class Engine:
         if not count:
             return False
         if due is None:
-            self._progress.waiting = "for work that another process holds"
+            if await self._superseded():
+                return False
+            self._progress.waiting = "for a free request slot, or for work that another process holds"
             await asyncio.sleep(_GLANCE)
         elif (due - now).total_seconds() > PATIENCE:
             self._until = due
@@ -240,6 +253,16 @@ class Engine:
             await self._pause(max((due - now).total_seconds(), 0.01))
         self._reaped_at = None
         self._progress.waiting = None
+        return True
+
+    async def _superseded(self) -> bool:
+        """Whether other workers serve this source by another declaration, or somebody paused it: then this run ends."""
+        known = await self._tools.db(sources.standing, self._tools.source.name)
+        if known.spec_hash == self._tools.source.spec_hash and not known.paused:
+            return False
+        why = known.paused_reason or "it is paused" if known.paused else "a newer declaration of it is in use"
+        self._progress.on_notice(f"{known.name}: {why}; the rest is left to the next run")
+        self._stopping = True
         return True
 
     async def _pause(self, seconds: float) -> None:
@@ -271,7 +294,4 @@ class Engine:
         held = [(task.id, task.token) for task in self._held.values()]
         self._held.clear()
         if held:
-            try:
-                await self._tools.db(leases.release, held)
-            except RecrawlError:
-                return  # the leases run out by themselves
+            await self._tools.db(leases.release, held)

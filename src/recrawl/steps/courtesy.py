@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from recrawl.decide import pace
 from recrawl.decide.answers import look_of
@@ -20,8 +23,9 @@ from recrawl.store import hosts
 
 _ROBOTS_LIFE = 86_400.0  # RFC 9309 section 2.4: no longer than 24 hours
 _ROBOTS_STALE = 30 * 86_400.0
+PATIENCE = 120.0
+"""Seconds that a run waits for what is not due yet; what is further off is left to a later run."""
 _AHEAD = 4  # slots taken in one statement
-_BUCKETS_TOLD = 50  # latency is written down once in so many requests
 
 
 @dataclass(slots=True)
@@ -34,6 +38,14 @@ class _HostState:
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
+class TooFar(Exception):
+    """The next request slot of a host is further away than a run waits for."""
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(f"no request slot before {until:%Y-%m-%d %H:%M:%S} UTC")
+        self.until = until
+
+
 class Courtesy:
     """Keeps this process polite, and all processes together: slots and robots texts live in the store."""
 
@@ -41,15 +53,32 @@ class Courtesy:
         self._tools = tools
         self._hosts: dict[str, _HostState] = {}
         self._loading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self.waiting: set[asyncio.Task[Any]] = set()
+        """Jobs that wait for their turn: nothing of theirs is on the wire."""
 
     async def fetch(self, request: Request, host: str) -> Answer | Failure:
-        """Make one request within the host's pace. Redirects to other hosts keep the pace of those."""
+        """Make one request within the host's pace. Redirects to other hosts keep the pace of those. Raises TooFar."""
         state = await self._host(host)
-        async with state.gate:
-            await self._wait(state)
+        with self._in_line():
+            await state.gate.acquire()
+        try:
+            with self._in_line():
+                await self._wait(state)
             answer = await self._tools.client.fetch(request, before_hop=self._before_hop)
+        finally:
+            state.gate.release()
         self._note(state, answer)
         return answer
+
+    @contextmanager
+    def _in_line(self) -> Iterator[None]:
+        job = asyncio.current_task()
+        assert job is not None
+        self.waiting.add(job)
+        try:
+            yield
+        finally:
+            self.waiting.discard(job)
 
     async def refusal(self, url: str, host: str) -> Outcome | None:
         """Why a URL may not be fetched now: robots.txt forbids it, or cannot be read. None: it may."""
@@ -98,7 +127,10 @@ class Courtesy:
             count = 1 if delay > 1 else _AHEAD
             state.slots.extend(await self._tools.db(hosts.reserve, state.known.host, count, delay, clock.now()))
         slot = state.slots.popleft()
-        await clock.sleep(slot - clock.now().timestamp())
+        wait = slot - clock.now().timestamp()
+        if wait > PATIENCE:
+            raise TooFar(datetime.fromtimestamp(slot, UTC))
+        await clock.sleep(wait)
 
     async def _before_hop(self, url: str) -> str | None:
         """Pace and robots of the host that a redirect leads to; why it must not be followed, or None."""

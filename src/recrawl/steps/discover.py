@@ -18,10 +18,11 @@ from recrawl.extract.document import Document
 from recrawl.extract.page import feeds_of
 from recrawl.fetch.robots import robots_sitemaps
 from recrawl.model.fetched import Answer, Page, Request
+from recrawl.model.outcome import Look, Throttled
 from recrawl.model.record import Json
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, Task, TaskState
-from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.documents import Stream, Trouble, open_stream, sight, sightings, trouble_of, visit_document
 from recrawl.steps.tools import Tools
 from recrawl.store import cursor, cycle, documents, hosts, leases, notes
@@ -47,7 +48,11 @@ async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[
         await tools.db(leases.end_task, task.id, task.token, _done(), tools.clock.now())
         return []
     stream = await open_stream(task, finder, tools, courtesy, told)
-    await _walk(stream, finder)
+    try:
+        await _walk(stream, finder)
+    except TooFar as error:
+        wait = Throttled(look=Look(at=tools.clock.now(), url=finder.addresses[0]), until=error.until)
+        stream.troubles.append(Trouble(finder.addresses[0], "throttled", str(error), again=True, wait=wait))
     await _end(stream)
     return stream.troubles
 

@@ -7,19 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
 from hashlib import sha256
 
 from recrawl.decide.answers import look_of, meaning
-from recrawl.decide.urls import canonical_url, host_of
+from recrawl.decide.urls import canonical_url, host_of, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
 from recrawl.model.fetched import Answer, Failure, Request, Validators
-from recrawl.model.outcome import Broken, Gone, Outcome, Quarantined, Refused, Rejected, Throttled
+from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
 from recrawl.model.record import Json
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Task
-from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.identify import identify
 from recrawl.steps.tools import Tools
 from recrawl.store import cursor, documents
@@ -172,7 +171,7 @@ def _absolute(urls: Iterable[str]) -> Iterator[str]:
 def sightings(stream: Stream, listed: Iterable[Listed]) -> list[Sighting]:
     """The pages among what a document lists: wanted, on the source's own site; of one page the newest hint."""
     source, finder = stream.tools.source, stream.finder
-    own = {_bare(host) for host in source.named_hosts}
+    own = {site_of(host) for host in source.named_hosts}
     found: dict[str, Sighting] = {}
     for entry in listed:
         try:
@@ -180,20 +179,13 @@ def sightings(stream: Stream, listed: Iterable[Listed]) -> list[Sighting]:
         except ValueError:
             stream.count(bad_urls=1)
             continue
-        if _bare(sighting.host) not in own:
+        if site_of(sighting.host) not in own:
             stream.count(off_site=1)
         elif finder.wants(sighting.url):
             other = found.get(sighting.page_id)
             if other is None or (sighting.hint or "") > (other.hint or ""):
                 found[sighting.page_id] = sighting
     return list(found.values())
-
-
-@lru_cache(maxsize=1024)
-def _bare(host: str) -> str:
-    """A host without port and leading `www.`: one site in a user's eyes."""
-    name = host if host.endswith("]") else host.rsplit(":", 1)[0] if host.count(":") == 1 else host
-    return name.strip("[]").removeprefix("www.")
 
 
 async def sight(stream: Stream, document: int, reading: int, found: list[Sighting], point: Json) -> Seen:
@@ -218,7 +210,16 @@ async def sight(stream: Stream, document: int, reading: int, found: list[Sightin
 
 
 async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
-    """Fetch a document. A moved one is followed: where it stands is its own business."""
+    """Fetch a document, or tell why there is none."""
+    try:
+        return await _follow(stream, url, validators)
+    except TooFar as error:
+        wait = Throttled(look=Look(at=stream.tools.clock.now(), url=url), until=error.until)
+        return Trouble(url, "throttled", f"{url}: {error}", again=True, wait=wait)
+
+
+async def _follow(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
+    """Ask for a document. A moved one is followed: where it stands is its own business."""
     asked = url
     for _ in range(6):
         try:

@@ -57,6 +57,7 @@ class Tools:
             max_attempts=source.max_attempts,
             shortest=seconds(source.revisit.min),
             longest=seconds(source.revisit.max),
+            reader_hash=source.reader_hash,
         )
 
     async def db(self, verb: Callable[Concatenate[Store, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -9,13 +9,27 @@ from hashlib import sha256
 
 from recrawl.clean.fingerprint import content_hash, settle_moments
 from recrawl.decide.answers import AskAgain, Content, NotModified, Redirected, look_of, meaning
+from recrawl.decide.urls import site_of
 from recrawl.declare.specs import Kind
 from recrawl.model.fetched import Answer, Page, Request, Validators
-from recrawl.model.outcome import Body, Broken, By, Changed, Invalid, Look, Moved, Outcome, Unchanged
+from recrawl.model.outcome import (
+    Body,
+    Broken,
+    By,
+    Changed,
+    Invalid,
+    Look,
+    Moved,
+    Outcome,
+    Quarantined,
+    Throttled,
+    Unchanged,
+)
 from recrawl.model.record import RecordRow
-from recrawl.model.work import PageView, Task
+from recrawl.model.sighting import Sighting
+from recrawl.model.work import PageState, PageView, Task
 from recrawl.steps import parsers
-from recrawl.steps.courtesy import Courtesy
+from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.identify import identify
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
@@ -28,23 +42,44 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
     assert page is not None
     if task.body_hash is not None:
         return await _reread(task, page, tools)
-    refusal = await courtesy.refusal(page.fetch_url, task.host)
-    if refusal is not None:
-        return refusal
-    known = page.validators if page.has_body and not task.forced and _same_rules(page, tools) else Validators()
-    for requests in (1, 2):
-        answer = await courtesy.fetch(Request(page.fetch_url, known), task.host)
+    try:
+        return await _look(task, page, tools, courtesy)
+    except TooFar as error:
+        look = Look(at=tools.clock.now(), url=page.fetch_url)
+        return Throttled(look=look, until=error.until)
+
+
+_MOST_REQUESTS = 6
+
+
+async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) -> Outcome:
+    """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now."""
+    url, host = page.fetch_url, task.host
+    trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
+    known = page.validators if trusted else Validators()
+    asked_again = 0
+    for requests in range(1, _MOST_REQUESTS + 1):
+        refusal = await courtesy.refusal(url, host)
+        if refusal is not None:
+            return refusal
+        answer = await courtesy.fetch(Request(url, known), host)
         look = look_of(answer, page.fetch_url, requests)
         found = meaning(answer, look, has_body=page.has_body, now=tools.clock.now(), max_wait=tools.max_wait)
-        if not isinstance(found, AskAgain):
-            break
         known = Validators()
+        if isinstance(found, AskAgain) and not asked_again:
+            asked_again = requests
+        elif isinstance(found, Redirected) and (same := _same_page(page, found.target, tools)) is not None:
+            url, host = same.fetch_url, same.host
+        else:
+            break
     match found:
         case AskAgain(reason):
             return Broken(look=look, kind="senseless", message=f"{reason}, twice: {page.fetch_url}")
         case NotModified():
             return Unchanged(look=look, by=By.NOT_MODIFIED, raw_hash=page.raw_hash, reader_hash=_rules(tools))
         case Redirected(target):
+            if _same_page(page, target, tools) is not None:
+                return Broken(look=look, kind="redirect_loop", message=f"{page.fetch_url} is moved to itself")
             return _moved(look, target, tools)
         case Content():
             assert isinstance(answer, Answer)
@@ -61,11 +96,23 @@ def _same_rules(page: PageView, tools: Tools) -> bool:
     return page.reader_hash == _rules(tools)
 
 
+def _same_page(page: PageView, target: str, tools: Tools) -> Sighting | None:
+    """The new address of a page that moved only within its own identity: another scheme, a trailing slash, its id."""
+    try:
+        sighting = identify(tools.source, target, None)
+    except ValueError:
+        return None
+    return sighting if sighting.page_id == page.page_id or sighting.url == page.url else None
+
+
 def _moved(look: Look, target: str, tools: Tools) -> Outcome:
     try:
         sighting = identify(tools.source, target, None)
     except ValueError as error:
         return Broken(look=look, kind="bad_redirect", message=f"{look.url} moved to an address of no use: {error}")
+    if site_of(sighting.host) not in {site_of(host) for host in tools.source.named_hosts}:
+        reason = f"moved to another site, {target}: name its host in hosts=[...] if that is right"
+        return Quarantined(look=look, reason=reason)
     return Moved(
         look=look, page_id=sighting.page_id, url=sighting.url, fetch_url=sighting.fetch_url, host=sighting.host
     )
@@ -74,7 +121,7 @@ def _moved(look: Look, target: str, tools: Tools) -> Outcome:
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and _same_rules(page, tools) and page.version:
+    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 

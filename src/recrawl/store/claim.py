@@ -7,7 +7,7 @@ claimed by itself, so that one that kills its worker takes no other with it for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from secrets import token_hex
 from typing import Any
@@ -77,7 +77,7 @@ def claim(
         common = {"owner": owner, "token": token, "sources": sources}
         observed: int | None = None
         taken: list[int] = []
-        for which, order, most in _places(store, connection, count, now, after):
+        for which, order, most in _places(store, connection, count, now, after, sources):
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
@@ -103,19 +103,36 @@ def _served(connection: Connection, specs: Mapping[str, str]) -> list[str]:
     return [row.name for row in rows if specs.get(row.name) == row.spec_hash]
 
 
+_CRASHED = """
+SELECT 1 FROM tasks WHERE state = 'pending' AND crashes > 0 AND source IN (SELECT source FROM {sources}) LIMIT 1
+"""
+
+
 def _places(
-    store: Store, connection: Connection, count: int, now: datetime, after: str
-) -> list[tuple[str | None, str, int]]:
-    """Where to take from, in turn: a task that crashed its worker (None), then ready hosts with equal shares."""
+    store: Store, connection: Connection, count: int, now: datetime, after: str, sources: str
+) -> Iterator[tuple[str | None, str, int]]:
+    """Where to take from, in turn: a task that crashed its worker (None), then ready hosts with equal shares.
+
+    Hosts may have tasks of other sources only, so the scan goes on for as long as it is asked to.
+    """
+    crashed = text(_CRASHED.format(sources=rowset(store, {"source": "text"}, "sources")))
+    if connection.execute(crashed, {"sources": sources}).first():
+        yield None, "id", 1
     seconds = now.timestamp()
-    found: list[str] = []
-    for start in [after, ""] if after else [""]:
-        values = {"after": start, "seconds": seconds, "horizon": seconds + HORIZON, "most": count}
-        found += [row.host for row in connection.execute(text(_HOSTS), values) if row.host not in found]
-    crashed = connection.execute(text("SELECT 1 FROM tasks WHERE state = 'pending' AND crashes > 0 LIMIT 1")).first()
-    places: list[tuple[str | None, str, int]] = [(None, "id", 1)] if crashed else []
-    share = -(-count // max(1, min(len(found), count)))
-    return places + [(host, "priority DESC, due_at, id", share) for host in found[:count]]
+    share = 0
+    for start, end in ((after, None), ("", after)) if after else (("", None),):
+        last = start
+        while True:
+            values = {"after": last, "seconds": seconds, "horizon": seconds + HORIZON, "most": count}
+            found = [row.host for row in connection.execute(text(_HOSTS), values)]
+            share = share or -(-count // max(1, len(found)))
+            for host in found:
+                if end is not None and host > end:
+                    return
+                yield host, "priority DESC, due_at, id", share
+            if len(found) < count:
+                break
+            last = found[-1]
 
 
 def _views(store: Store, connection: Connection, ids: Sequence[int]) -> list[Task]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, func, select, update
 
@@ -12,6 +12,9 @@ from recrawl.model.work import OPEN_STATES, TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import task_key
 from recrawl.store.tables import cursors, cycles, tasks
+
+STALE_AFTER = timedelta(hours=1)
+"""An open cycle older than this, whose discovery nobody is at, is not gone on with: what it saw may be history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ def begin(store: Store, source: str, streams: Sequence[Stream], now: datetime) -
     """Open a cycle with one discover task per stream, or join the one that is open."""
 
     def work(connection: Connection) -> Cycle:
+        _abandon_stale(connection, source, now)
         opened = connection.execute(
             store.insert(cycles)
             .values(source=source, started_at=now, state="open", complete=False)
@@ -52,6 +56,30 @@ def begin(store: Store, source: str, streams: Sequence[Stream], now: datetime) -
         return cycle
 
     return store.write(work)
+
+
+def _abandon_stale(connection: Connection, source: str, now: datetime) -> None:
+    """Close a cycle that was left open long ago, as incomplete."""
+    working = select(tasks.c.id).where(
+        tasks.c.source == source,
+        tasks.c.kind == TaskKind.DISCOVER,
+        tasks.c.cycle == cycles.c.id,
+        tasks.c.state == TaskState.RUNNING,
+    )
+    stale = connection.execute(
+        update(cycles)
+        .where(cycles.c.source == source, cycles.c.state == "open", cycles.c.started_at < now - STALE_AFTER)
+        .where(~working.exists())
+        .values(state="closed", finished_at=now, complete=False)
+        .returning(cycles.c.id)
+    ).scalar_one_or_none()
+    if stale is not None:
+        connection.execute(
+            update(tasks)
+            .where(tasks.c.source == source, tasks.c.kind == TaskKind.DISCOVER, tasks.c.cycle == stale)
+            .where(tasks.c.state.in_([TaskState.PENDING, TaskState.FAILED]))
+            .values(state=TaskState.EXPIRED, ended_at=now)
+        )
 
 
 def _enter(store: Store, connection: Connection, source: str, stream: Stream, cycle: int, now: datetime) -> None:

@@ -80,6 +80,24 @@ def ensure(store: Store, specs: Sequence[RecordSpec]) -> None:
     known.update({record.spec.table: record for record in made})
 
 
+def present(connection: Connection, name: str) -> RecordTable | None:
+    """A record table as it stands in the database, with its key columns only; None if there is none of that name."""
+    there = inspect(connection)
+    if not there.has_table(name):
+        return None
+    keys = [key for key in there.get_pk_constraint(name)["constrained_columns"] if key != "_source"]
+    found = {column["name"]: column["type"] for column in there.get_columns(name)}
+    kinds = {key: ColumnType.INTEGER if isinstance(found[key], Integer) else ColumnType.TEXT for key in keys}
+    table = Table(
+        name,
+        MetaData(),
+        Column("_source", String(64), primary_key=True),
+        *(Column(key, _TYPES[kind], primary_key=True) for key, kind in kinds.items()),
+        Column("_deleted_at", Instant),
+    )
+    return RecordTable(RecordSpec(name, name, tuple(keys), ()), table, kinds)
+
+
 def _describe(spec: RecordSpec) -> RecordTable:
     if spec.table in tables.metadata.tables or spec.table.endswith("_history"):
         raise Misuse(
@@ -119,6 +137,13 @@ def _create_or_widen(connection: Connection, record: RecordTable) -> None:
                 f"the database has a table {spec.table!r} that recrawl did not make",
                 place=f"record {spec.name}, table",
                 action="Choose another name for table=, or move that table away.",
+            )
+        keys = [key for key in there.get_pk_constraint(spec.table)["constrained_columns"] if key != "_source"]
+        if set(keys) != set(spec.key):
+            raise Misuse(
+                f"the key of {spec.table} is {', '.join(keys)} in the database, and {', '.join(spec.key)} now",
+                place=f"record {spec.name}, key",
+                action="Give the record another table=, or the old key back.",
             )
         for name in record.types:
             _fit(connection, record, name, present)

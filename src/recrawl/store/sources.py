@@ -35,6 +35,12 @@ def register(store: Store, name: str, spec_hash: str, reader_hash: str) -> None:
     store.write(work)
 
 
+def standing(store: Store, name: str) -> SourceRow:
+    """A registered source as the database knows it."""
+    with store.read() as connection:
+        return SourceRow(**connection.execute(select(sources).where(sources.c.name == name)).mappings().one())
+
+
 def all_sources(store: Store) -> list[SourceRow]:
     with store.read() as connection:
         rows = connection.execute(select(sources).order_by(sources.c.name)).mappings()

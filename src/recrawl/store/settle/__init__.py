@@ -82,8 +82,8 @@ def _write(
     run: int | None,
 ) -> None:
     bodies.write(store, connection, [verdict.body for verdict in verdicts.values()])
-    moved = identity.rename(store, connection, verdicts)
-    moved |= hand_over(store, connection, kept, verdicts, facts, targets, now, run)
+    identity.rename(store, connection, verdicts)
+    moved = hand_over(store, connection, kept, verdicts, facts, targets, now, run)
     pages.write(connection, [verdict.page for verdict in verdicts.values()])
     versions.write(connection, verdicts.values(), run)
     touched = yields.write(store, connection, verdicts.values())

@@ -11,17 +11,15 @@ from recrawl.model.record import Json
 from recrawl.model.settlement import PageFacts, Verdict
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
-from recrawl.store.settle.yields import Ref, clear
 from recrawl.store.tables import aliases, pages
 
 
-def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict]) -> set[Ref]:
+def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict]) -> None:
     """Give pages the ids that were read out of them, and note their canonical addresses as aliases.
 
     Where another page has the id already, this address is one more way to that page: it counts as moved to it, and
-    what was read here is not stored twice. The records that such an address showed before are returned.
+    what was read here is not stored twice.
     """
-    touched: set[Ref] = set()
     for task, verdict in sorted(verdicts.items()):
         if verdict.version is None:
             continue
@@ -38,10 +36,12 @@ def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict]) -
             )
             _name(store, connection, page, page.url)
             verdicts[task] = replace(verdict, page=replace(page, page_id=verdict.learned_id))
+        elif page.version > 1:
+            # It stood for something of its own before: what it shows now is its next version, whatever that is called.
+            told: dict[str, Json] = {"id": verdict.learned_id, "page": other}
+            verdicts[task] = replace(verdict, event=("id_conflict", told))
         else:
             verdicts[task] = _fold(store, connection, verdict, other)
-            touched |= clear(store, connection, [page.id])
-    return touched
 
 
 def _name(store: Store, connection: Connection, page: PageFacts, url: str) -> None:
@@ -61,7 +61,6 @@ def _name(store: Store, connection: Connection, page: PageFacts, url: str) -> No
 def _fold(store: Store, connection: Connection, verdict: Verdict, other: int) -> Verdict:
     """This address shows what another page stands for."""
     page = verdict.page
-    before = page.version - 1
     connection.execute(
         store.insert(aliases)
         .values(url_hash=identity_hash(page.source, page.url), source=page.source, url=page.url, page=other)
@@ -69,7 +68,12 @@ def _fold(store: Store, connection: Connection, verdict: Verdict, other: int) ->
     )
     told: dict[str, Json] = {"id": verdict.learned_id, "page": other}
     folded = replace(
-        page, version=before, content_hash=None, status=page_after(page.status, PageEvent.MOVE), moved_to=other
+        page,
+        version=0,
+        content_hash=None,
+        raw_hash=None,
+        status=page_after(page.status, PageEvent.MOVE),
+        moved_to=other,
     )
     return replace(
         verdict, page=folded, version=None, rows=None, count="moved", event=("same_id", told), learned_id=None

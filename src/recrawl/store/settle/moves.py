@@ -36,9 +36,11 @@ def prepare_targets(
         assert isinstance(moved, Moved)
         source = settlement.task.source
         hashed = identity_hash(source, moved.page_id)
-        known = connection.execute(
-            select(aliases.c.page).where(aliases.c.url_hash == identity_hash(source, moved.url))
-        ).scalar_one_or_none()
+        known = connection.execute(select(pages.c.id).where(pages.c.page_hash == hashed)).scalar_one_or_none()
+        if known is None:
+            known = connection.execute(
+                select(aliases.c.page).where(aliases.c.url_hash == identity_hash(source, moved.url))
+            ).scalar_one_or_none()
         if known is None:
             created = connection.execute(
                 store.insert(pages)
@@ -112,6 +114,11 @@ def hand_over(
         facts[target.id] = taken
         if beside is not None:
             verdicts[beside] = replace(verdicts[beside], page=taken)
+        if new.status is PageState.MOVED and new.due_at is not None:
+            # It seemed to have gone elsewhere, and is pointed to again: look.
+            taken = replace(taken, due_at=now)
+            connection.execute(update(pages).where(pages.c.id == new.id).values(due_at=now))
+            facts[target.id] = taken
         if target.created:
             _visit(store, connection, taken, settlement.task.id, now)
     return touched

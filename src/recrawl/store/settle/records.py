@@ -13,6 +13,7 @@ from sqlalchemy import Connection, bindparam, text, update
 from recrawl.declare.specs import ColumnType
 from recrawl.model.record import Json
 from recrawl.model.settlement import Verdict
+from recrawl.store import recordtables
 from recrawl.store.database import Store
 from recrawl.store.recordtables import RecordTable
 from recrawl.store.rowset import packed, rowset
@@ -60,7 +61,8 @@ def show(store: Store, connection: Connection, verdicts: Iterable[Verdict], touc
     for table, values in rows.items():
         _upsert(store, connection, store.record_tables[table], values)
     for table, keys in vanished.items():
-        if known := store.record_tables.get(table):
+        # The table of an earlier declaration may be unknown to this process.
+        if known := store.record_tables.get(table) or recordtables.present(connection, table):
             _mark_deleted(connection, known, keys, now)
 
 

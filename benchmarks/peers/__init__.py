@@ -1,0 +1,1 @@
+"""Crawlers that recrawl is measured against. Each runs in a process and an environment of its own."""

@@ -104,7 +104,9 @@ def hand_over(
             due = replace(old, status=facts[old.id].status, due_at=now)
             verdicts[settlement.task.id] = replace(verdict, page=due)
             continue
-        verdicts[settlement.task.id] = replace(verdict, page=replace(old, moved_to=target.id))
+        # Nothing is known of its content any more: should it be read again, that is news, and yields records anew.
+        gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None)
+        verdicts[settlement.task.id] = replace(verdict, page=gone)
         _alias(store, connection, old.source, old.url, target.id)
         # The target may have been looked at in the same batch, or be the target of another move in it.
         beside = judged.get(target.id)

@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,8 @@ _MOST_MB = 200
 
 def main() -> None:
     options = _options()
+    # As Ctrl-C does: the server and the contender that run end with this process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder: Path = options.data.resolve()
     root, work = folder / "site", folder / "work"
     root.mkdir(parents=True, exist_ok=True)

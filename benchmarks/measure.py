@@ -62,7 +62,11 @@ def run(
     variables = {**os.environ, **(environment or {})}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables, cwd=folder)
     assert process.stdout is not None
-    output = process.stdout.read()
+    try:
+        output = process.stdout.read()
+    except BaseException:
+        process.kill()
+        raise
     # The kernel's own count for this one child. It begins with the memory of the runner, which is small.
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begun

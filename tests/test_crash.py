@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -65,10 +66,19 @@ def site() -> Iterator[PlainSite]:
         yield running
 
 
+@cache
+def _environment() -> dict[str, str]:
+    """The environment of the processes that are killed: compiled modules are kept, where the user's settings forbid it
+    too, since a start costs more than a sync."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / f"recrawl-pycache-{os.getuid()}")}
+
+
 def _start(address: str, base: str, *point: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.plain_source", address, base, *point],
         cwd=_ROOT,
+        env=_environment(),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

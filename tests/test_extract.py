@@ -80,6 +80,8 @@ def test_attributes_are_given_as_they_stand_and_an_empty_one_is_empty() -> None:
         ("<div>a<script>x()</script><style>p{}</style><!-- no -->b</div>", "ab"),
         ("<div></div>", ""),
         ("<div><b></b></div>", ""),
+        ("<div><b><p>a</p><script>x()</script></b>b<template>c</template></div>", "a\nb"),
+        ("<div>a<b><script>x()</script></b><i>b</i></div>", "ab"),
         ("<div>1 &lt; 2&nbsp;</div>", "1 < 2\xa0"),
     ],
 )
@@ -105,6 +107,10 @@ def test_links_are_made_absolute_where_the_field_is_a_link() -> None:
 
 def test_the_pages_own_address_is_there_for_a_field_named_url() -> None:
     assert read("<p>", record(url=(Url, ...))).rows[0].values["url"] == URL
+    other = '<script type="application/json">{"url": "/other", "list": [{"url": "/1"}, {"id": 2}]}</script>'
+    assert read(other, record(url=(Url, ...))).rows[0].values["url"] == URL
+    parts = read(other, record("list", url=(Url, ...))).rows
+    assert [part.values["url"] for part in parts] == ["https://site.example/1", URL]
 
 
 # --- XPath ---
@@ -390,6 +396,10 @@ HOSTILE = {
     "deep, in svg titles": "<svg><title>" * 100_000,
     "deep, behind quotes": "<p x=\">\"><div y='>'>" * 100_000,
     "reopened": "".join(f"<p><b id={number}>" for number in range(20_000)),
+    "reopened, strong": "".join(f"<p><strong id={number}>" for number in range(10_000)),
+    "reopened, behind an end tag in quotes": "".join(f"<p><b id={number} x='> </b>'>" for number in range(5_000)),
+    "end tags of nothing": "<x>" * 14_000 + "</y>" * 100_000,
+    "end tags of nothing that is formatted": "<x>" * 14_000 + "</b>" * 100_000,
     "attributes": "<p " + " ".join(f"a{number}" for number in range(200_000)),
     "attributes, behind quotes": "<p " + " ".join(f"a{number}='>'" for number in range(50_000)) + ">",
 }
@@ -408,6 +418,7 @@ SLOPPY = {
     "unclosed items": "<ul>" + "<li><a href=x>text</a>" * 30_000,
     "unclosed cells": "<table>" + "<tr><td>1<td>2" * 20_000,
     "unclosed fonts": "<p><font color=red>text</p>" * 4_000,
+    "much in bold": "<p><b class=x>text</b> and <code>more</code></p>" * 5_000,
     "icons": "<svg viewBox='0 0 1 1'><path d='M0'/><circle r=1/></svg>" * 5_000,
     "less-than signs": "1 < 2 and 2 <3 " * 50_000,
     "closed": "<div class='a'><span>text</span></div>" * 30_000,

@@ -1,5 +1,7 @@
 """The least that a crawler could do: aiohttp and selectolax, the hashes that recrawl takes, and nothing stored.
 
+URLs are joined as recrawl joins them, so that the difference is what recrawl adds and no choice of a library.
+
 python -m benchmarks.peers.bare LISTING
 """
 
@@ -9,9 +11,10 @@ import asyncio
 import hashlib
 import sys
 from collections.abc import Iterator
-from urllib.parse import urljoin
+from contextlib import suppress
 
 import aiohttp
+import can_ada
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from benchmarks.peers.items import CONCURRENCY, Stopwatch, urls_of
@@ -39,11 +42,20 @@ def read(url: str, body: bytes) -> tuple[str | None, list[str], tuple[str, str, 
     raw = hashlib.sha256(body).hexdigest()
     tree = LexborHTMLParser(body.decode("utf-8", "replace"))
     title = tree.css_first("title")
-    links = [urljoin(url, node.attributes["href"] or "") for node in tree.css("a[href]")]
+    links = joined(url, [node.attributes["href"] or "" for node in tree.css("a[href]")])
     text = tree.body.text(separator=" ") if tree.body else ""
     assert tree.root is not None
     hashes = raw, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest(), structure(tree.root)
     return title.text() if title else None, links, hashes
+
+
+def joined(url: str, found: list[str]) -> list[str]:
+    base = can_ada.parse(url)
+    links = []
+    for link in found:
+        with suppress(ValueError):
+            links.append(str((base + link.strip()).href))
+    return links
 
 
 def structure(root: LexborNode) -> str:

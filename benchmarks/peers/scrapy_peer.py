@@ -32,11 +32,12 @@ class Pages(Spider):  # type: ignore[misc]  # Scrapy is in the peers' environmen
     name = "pages"
 
     def parse(self, response: TextResponse, **_: Any) -> Iterator[dict[str, Any]]:
+        # string() gives Scrapy its fastest way to a text: `body ::text` would double the time of a page.
         yield {
             "url": response.url,
             "title": response.css("title::text").get(),
             "links": [response.urljoin(link) for link in response.css("a::attr(href)").getall()],
-            "text": response.xpath("string(//body)").get() or "",  # twice as fast as joining all text nodes
+            "text": response.xpath("string(//body)").get() or "",
         }
 
 

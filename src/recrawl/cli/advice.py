@@ -4,30 +4,30 @@ from __future__ import annotations
 
 _BY_KIND = {
     "unknown_host": "Check the address for a typo, and this machine's name resolution.",
-    "refused": "Nothing answers there: check the address and its port, or try again later.",
+    "refused": "Nothing answers there: check address and port, or try again later.",
     "timeout": "The site did not answer in time: run the same command again later.",
     "tls": "The site's certificate is not accepted: check the address and this machine's clock.",
     "truncated": "The answer broke off: run the same command again.",
     "too_large": "The answer is beyond the bounds: narrow the source with match= or skip=.",
-    "robots_unreachable": "Run the same command again later: without its robots.txt a host is left alone.",
-    "no_document": "It is no sitemap and no feed: look at the address in a browser, and correct it.",
+    "robots_unreachable": "Run it again later: without its robots.txt a host is left alone.",
+    "no_document": "Look at the address in a browser: it is no sitemap and no feed.",
     "incomplete": "What it did list was taken in. Tell the site's owner, or run again later.",
     "nothing_found": "Name a sitemap, a feed or a list of URLs: `recrawl init` writes an example.",
     "throttled": "Run the same command again then: it goes on where it stopped.",
     "forbidden_address": "It is a private address: name its host in the declaration if you mean it.",
-    "bad_redirect": "Look at the address in a browser, and put the right one into the declaration.",
-    "too_many_redirects": "Look at the address in a browser, and put the right one into the declaration.",
-    "quarantined": "See what came instead: `recrawl show URL`; it is looked at again by itself.",
+    "bad_redirect": "Look at the address in a browser, and declare the right one.",
+    "too_many_redirects": "Look at the address in a browser, and declare the right one.",
+    "quarantined": "See it: `recrawl show URL --body`. It is looked at again by itself.",
     "http_403": "The site refuses us: ask its owner, or lower the pace.",
-    "http_404": "Look for the right address: https://SITE/robots.txt often names the sitemaps.",
-    "http_410": "Look for the right address: https://SITE/robots.txt often names the sitemaps.",
+    "http_404": "Correct the address: https://SITE/robots.txt often names the sitemaps.",
+    "http_410": "Correct the address: https://SITE/robots.txt often names the sitemaps.",
 }
 _BY_STAGE = {
     "discover": "Run the same command again; if it stays, open the address in a browser.",
     "fetch": "It is tried again by itself; if it stays, open the page in a browser.",
-    "judge": "See what came instead: `recrawl show URL`; it is looked at again by itself.",
-    "extract": "Compare the page with the selectors of the declaration; stored pages are read again by themselves.",
-    "clean": "Make that field `| None`, give it a default=, or correct its selector; then sync again.",
+    "judge": "See it: `recrawl show URL --body`. It is looked at again by itself.",
+    "extract": "Compare the page with your selectors; stored pages are then read again.",
+    "clean": "Correct its selector, make it `| None`, or give it a default=; sync again.",
 }
 
 

@@ -48,7 +48,7 @@ find = { auto = "https://www.example.com/" }
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to write it.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it.")] = Path(),
     json: JsonOption = False,
 ) -> None:
     """Write a commented recrawl.toml to start from. Never overwrites one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,7 +64,8 @@ def _show(one: SourceStatus) -> None:
     if one.next_due:
         lines.append(("next look", _due(one.next_due)))
     if one.events:
-        lines.append(("events", ", ".join(f"{e.count:,} {e.kind} (last {_time(e.last)})" for e in one.events)))
+        counts = ", ".join(f"{event.count:,} {event.kind}" for event in one.events)
+        lines.append(("events", f"{counts}; last {_time(max(event.last for event in one.events))}"))
     for name, told in lines:
         if told:
             console.print(f"  {name:11} {told}")
@@ -105,7 +107,8 @@ def _letters(one: SourceStatus) -> None:
     console.print(f"  dead letters {count:,} (raw input is kept)", style="yellow")
     for group in one.dead_letters[:_MOST]:
         console.print(f"    {group.count:,} x {_short(group.signature, 66)}")
-        console.print(f"      {_short(group.reason, _WIDTH - 6)}")
+        for line in wrap(safe(group.reason), _WIDTH - 6, max_lines=3, placeholder=" ..."):
+            console.print(f"      {line}")
         if group.url and group.url not in group.reason:
             console.print(f"      {safe(group.url)}", soft_wrap=True)
         console.print(f"      -> {advice.for_signature(group.signature)}")

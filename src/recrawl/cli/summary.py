@@ -7,6 +7,7 @@ from rich.table import Table
 from recrawl.cli import advice
 from recrawl.cli.surface import Exit, out, safe
 from recrawl.run.engine import Ending, Result
+from recrawl.steps.documents import Trouble
 
 _CODES = {
     Ending.FINISHED: Exit.GOOD,
@@ -46,7 +47,7 @@ def facts(source: str, result: Result, waiting: int) -> dict[str, object]:
         "until": result.until,
         "troubles": [
             {"url": one.url, "kind": one.kind, "message": one.message, "next": advice.for_kind(one.kind)}
-            for one in result.troubles
+            for one in _distinct(result)
         ],
     }
 
@@ -55,9 +56,10 @@ def show(source: str, result: Result, waiting: int) -> None:
     """The summary of a run, on a page of 80 columns."""
     console = out()
     console.print(f"{safe(source)}: {_headline(result)}", style="bold")
-    console.print(table(result, waiting))
+    if result.ending is not Ending.NOTHING:
+        console.print(table(result, waiting))
     _changes(result)
-    for one in result.troubles:
+    for one in _distinct(result):
         console.print(f"  ! {safe(one.message)}", style="yellow")
         console.print(f"    {advice.for_kind(one.kind)}")
     if result.ending is Ending.INTERRUPTED:
@@ -67,6 +69,11 @@ def show(source: str, result: Result, waiting: int) -> None:
     elif result.progress.looked_at:
         console.print("  See more: recrawl status; one page: recrawl show URL")
     console.print()
+
+
+def _distinct(result: Result) -> list[Trouble]:
+    """Each trouble once, however often it was met."""
+    return list({(one.url, one.kind): one for one in result.troubles}.values())
 
 
 def _headline(result: Result) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 from contextlib import suppress
@@ -15,6 +16,7 @@ from recrawl.cli.surface import Exit, JsonOption, StoreOption, code_of, emit, er
 from recrawl.errors import RecrawlError, StoreUnavailable
 
 if TYPE_CHECKING:
+    from recrawl.cli.watch import Watch
     from recrawl.run.engine import Engine, Result
     from recrawl.run.progress import Progress
     from recrawl.run.wire import Declared
@@ -26,7 +28,7 @@ _WORST_FIRST = (Exit.INTERRUPTED, Exit.MISUSE, Exit.COULD_NOT, Exit.APPROVAL, Ex
 def sync(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SOURCE|URL|FILE]...", help="Names in recrawl.toml, sites, or files that declare."),
+        typer.Argument(metavar="SOURCE|URL|FILE", help="Names in recrawl.toml, sites, or files that declare."),
     ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests at once to a host.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="T", help="Between requests to a host: 0s, 500ms, 2s.")] = None,
@@ -68,6 +70,7 @@ class Work:
     told: list[dict[str, object]] = field(default_factory=list)
     stopping: bool = False
     engine: Engine | None = None
+    watch: Watch | None = None
 
     async def through(self, declared: list[Declared]) -> Exit:
         """All of them; the exit code is that of the one that ended worst."""
@@ -87,7 +90,7 @@ class Work:
         from recrawl.cli.watch import Watch
         from recrawl.run.wire import sync_source
 
-        watch = Watch(self.store, one.source.name, silent=self.silent)
+        watch = self.watch = Watch(self.store, one.source.name, silent=self.silent)
 
         def prepare(engine: Engine, progress: Progress) -> None:
             self.engine, watch.counts = engine, progress
@@ -124,6 +127,10 @@ class Work:
     def _stop(self) -> None:
         if self.stopping:
             # Whoever asks twice wants it at once. Nothing is lost: what is held goes back when this process is gone.
+            if self.watch is not None:
+                self.watch.clear()
+            for child in multiprocessing.active_children():
+                child.terminate()
             os._exit(Exit.INTERRUPTED)
         self.stopping = True
         if not self.silent:

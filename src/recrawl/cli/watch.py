@@ -53,8 +53,12 @@ class Watch:
             yield
         finally:
             watching.cancel()
-            if self._bar is not None:
-                self._bar.stop()
+            self.clear()
+
+    def clear(self) -> None:
+        """Take the bar away, and give the terminal its cursor back."""
+        if self._bar is not None:
+            self._bar.stop()
 
     async def _look(self) -> None:
         while True:

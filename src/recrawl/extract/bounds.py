@@ -18,7 +18,7 @@ _HARMLESS_LENGTH = 100_000  # so short a page cannot hold enough attributes
 _MOST_ATTRIBUTES = 300
 _HARMLESS_TAGS = 3_000  # so few start tags cannot reopen enough
 _MOST_STEPS = 400_000_000
-_STEPS_OF_OURS = 10  # one of our own steps takes as long as so many of a parser
+_STEPS_OF_OURS = 30  # one of our own steps takes as long as so many of a parser
 _MOST_REOPENED = 3_000_000
 
 _NAME = r"[a-zA-Z][^ \t\n\f\r/>]*+"
@@ -97,9 +97,10 @@ class _Nesting:
                 self.waiting += 1
 
     def end(self, name: str) -> None:
-        if name in _FORMATTING:
-            self._end_formatting(name)
+        if name in _FORMATTING and self._end_formatting(name):
             return
+        if name in _SELF_LIMITING and not self.strange:
+            return  # never held here
         if name == "form":
             self._close(name)  # and leaves open what stands inside
             return
@@ -113,19 +114,20 @@ class _Nesting:
             self.strange -= sum(inner in _STRANGE for inner in self.open[above - 1 :])
             self.open[above - 1 :] = [inner for inner in self.open[above:] if inner in _FORMATTING]
 
-    def _end_formatting(self, name: str) -> None:
-        for passed, alike in enumerate(reversed(self.formatting)):
-            if alike[0] == name:
-                break
-        else:
-            self.steps += _STEPS_OF_OURS * len(self.formatting)
-            return
-        self.steps += _STEPS_OF_OURS * passed
+    def _end_formatting(self, name: str) -> bool:
+        """False where none would be opened again: it ends like any other element then."""
+        known = list(self.formatting)
+        place = max((place for place, alike in enumerate(known) if alike[0] == name), default=None)
+        self.steps += _STEPS_OF_OURS * len(known)
+        if place is None:
+            return False
+        alike = known[place]
         self.waiting -= 1
         self.formatting[alike] -= 1
         if not self.formatting[alike]:
             del self.formatting[alike]
         self._close(name)
+        return True
 
     def _close(self, name: str) -> None:
         for place in range(len(self.open) - 1, -1, -1):

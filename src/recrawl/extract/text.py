@@ -15,7 +15,7 @@ _BLOCKS = frozenset(
 
 # Numbers are compared faster than names; Lexbor's are the same in all documents.
 _BLANK = LexborHTMLParser("")
-_TEXT = LexborHTMLParser("text").css_first("body").first_child.tag_id
+_TEXT = next(node.tag_id for node in LexborHTMLParser("text").css("body")[0].iter(include_text=True))
 _BLOCK_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _BLOCKS)
 _HIDDEN_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _HIDDEN)
 

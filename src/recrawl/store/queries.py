@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import zstandard
-from sqlalchemy import JSON, Column, Connection, Float, MetaData, Numeric, Table, func, inspect, or_, select
+from sqlalchemy import JSON, Column, Connection, MetaData, Numeric, Table, func, inspect, or_, select
 
 from recrawl.model.record import Json
 from recrawl.model.work import OPEN_STATES
@@ -104,13 +104,11 @@ def _records(connection: Connection, source: str) -> dict[str, tuple[int, int]]:
     found = {}
     for name in record_tables(connection):
         table = record_table(connection, name)
-        live, all_of_them = connection.execute(
-            select(func.sum(func.coalesce(table.c._deleted_at.is_(None).cast(Float), 0)), func.count()).where(
-                table.c._source == source
-            )
+        everything, deleted = connection.execute(
+            select(func.count(), func.count(table.c["_deleted_at"])).where(table.c["_source"] == source)
         ).one()
-        if all_of_them:
-            found[name] = (int(live), all_of_them - int(live))
+        if everything:
+            found[name] = (everything - deleted, deleted)
     return found
 
 

@@ -48,7 +48,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """A PostgreSQL server of this session's own, as an address without a database name, with a migrated template."""
+    """A PostgreSQL server of this test run's own, as an address without a database name, with a migrated template."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: no tests on PostgreSQL")
     # Its lock stands in a folder that all users share, unless there is one of this user's own.
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="recrawl-runtime-"))

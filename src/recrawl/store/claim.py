@@ -32,10 +32,11 @@ SELECT ready.host FROM ready LEFT JOIN hosts h ON h.host = ready.host
 WHERE ready.host IS NOT NULL AND coalesce(h.backoff_until, 0) <= :seconds AND coalesce(h.next_at, 0) <= :horizon
 LIMIT :most
 """
-# Materialised, so that PostgreSQL looks for tasks once: as a plain subquery it may be run again for each row it meets.
+# `source || ''` keeps both databases from reading all tasks of a source. Materialised, so that PostgreSQL looks for
+# tasks once: as a plain subquery it may be run again for each row it meets.
 _TAKE = """
 WITH taken AS MATERIALIZED (
-  SELECT id FROM tasks WHERE state = 'pending' AND {which} AND source IN (SELECT source FROM {sources})
+  SELECT id FROM tasks WHERE state = 'pending' AND {which} AND (source || '') IN (SELECT source FROM {sources})
   ORDER BY {order} LIMIT :most {skip}
 )
 UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
@@ -77,7 +78,7 @@ def claim(
         common = {"owner": owner, "token": token, "sources": sources}
         observed: int | None = None
         taken: list[int] = []
-        for which, order, most in _places(store, connection, count, now, after, sources):
+        for which, order, most in _places(connection, count, now, after, served):
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
@@ -103,20 +104,18 @@ def _served(connection: Connection, specs: Mapping[str, str]) -> list[str]:
     return [row.name for row in rows if specs.get(row.name) == row.spec_hash]
 
 
-_CRASHED = """
-SELECT 1 FROM tasks WHERE state = 'pending' AND crashes > 0 AND source IN (SELECT source FROM {sources}) LIMIT 1
-"""
+# Ordered by id, so that both databases read the small index of such tasks, and not all of a source's.
+_CRASHED = text("SELECT source FROM tasks WHERE state = 'pending' AND crashes > 0 ORDER BY id LIMIT 100")
 
 
 def _places(
-    store: Store, connection: Connection, count: int, now: datetime, after: str, sources: str
+    connection: Connection, count: int, now: datetime, after: str, served: Sequence[str]
 ) -> Iterator[tuple[str | None, str, int]]:
     """Where to take from, in turn: a task that crashed its worker (None), then ready hosts with equal shares.
 
     Hosts may have tasks of other sources only, so the scan goes on for as long as it is asked to.
     """
-    crashed = text(_CRASHED.format(sources=rowset(store, {"source": "text"}, "sources")))
-    if connection.execute(crashed, {"sources": sources}).first():
+    if any(row.source in served for row in connection.execute(_CRASHED)):
         yield None, "id", 1
     seconds = now.timestamp()
     share = 0

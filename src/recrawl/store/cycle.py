@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select, text, update
 
-from recrawl.model.work import OPEN_STATES, TaskKind, TaskState
+from recrawl.model.work import TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import task_key
 from recrawl.store.tables import cursors, cycles, tasks
 
 STALE_AFTER = timedelta(hours=1)
 """An open cycle older than this, whose discovery nobody is at, is not gone on with: what it saw may be history."""
+
+
+# Written out, so that both databases find the small indexes of open tasks.
+_OPEN = text("tasks.state IN ('pending', 'running', 'failed')")
+_RUNNING = text("tasks.state = 'running'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,7 @@ def begin(store: Store, source: str, streams: Sequence[Stream], now: datetime) -
 
 def _abandon_stale(connection: Connection, source: str, now: datetime) -> None:
     """Close a cycle that was left open long ago, as incomplete."""
-    working = select(tasks.c.id).where(
-        tasks.c.source == source,
-        tasks.c.kind == TaskKind.DISCOVER,
-        tasks.c.cycle == cycles.c.id,
-        tasks.c.state == TaskState.RUNNING,
-    )
+    working = select(tasks.c.id).where(_RUNNING, tasks.c.kind == TaskKind.DISCOVER, tasks.c.cycle == cycles.c.id)
     stale = connection.execute(
         update(cycles)
         .where(cycles.c.source == source, cycles.c.state == "open", cycles.c.started_at < now - STALE_AFTER)
@@ -77,7 +77,7 @@ def _abandon_stale(connection: Connection, source: str, now: datetime) -> None:
         connection.execute(
             update(tasks)
             .where(tasks.c.source == source, tasks.c.kind == TaskKind.DISCOVER, tasks.c.cycle == stale)
-            .where(tasks.c.state.in_([TaskState.PENDING, TaskState.FAILED]))
+            .where(_OPEN, tasks.c.state != TaskState.RUNNING)
             .values(state=TaskState.EXPIRED, ended_at=now)
         )
 
@@ -123,7 +123,7 @@ def close(store: Store, source: str, cycle: int, now: datetime) -> bool | None:
                 tasks.c.source == source,
                 tasks.c.kind == TaskKind.DISCOVER,
                 tasks.c.cycle == cycle,
-                tasks.c.state.in_(OPEN_STATES),
+                _OPEN,
             )
         ).scalar_one()
         if waiting:

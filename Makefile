@@ -12,6 +12,7 @@ install: $(READY)
 
 # The requirements are those of requirements.lock, each checked against its hash.
 $(READY): requirements.lock pyproject.toml
+	@echo "Installing recrawl and what it needs into .venv: about a minute the first time."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "recrawl needs Python 3.11 or newer; name one: make install PYTHON=python3.12")'
 ifdef UV
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv

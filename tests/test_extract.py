@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recrawl.declare import Price, Record, Source, Url, Urls, css, jmes, jsonld, meta, names, xpath
+from recrawl.declare import Price, Record, Sitemap, Source, Url, Urls, css, jmes, jsonld, meta, names, xpath
 from recrawl.errors import Permanent
 from recrawl.extract.bounds import check_bounds
 from recrawl.extract.fetched import Fetched
@@ -96,11 +96,7 @@ def test_the_text_of_a_script_itself_can_be_read() -> None:
 
 def test_links_are_made_absolute_where_the_field_is_a_link() -> None:
     html = "<head><base href='/base/'></head><a href='x y'>1</a><a href='javascript:void(0)'>2</a><a href=''>3</a>"
-    assert value(html, (list[Url], css("a::attr(href)"))) == [
-        "https://site.example/base/x%20y",
-        "javascript:void(0)",
-        "",
-    ]
+    assert value(html, (list[Url], css("a::attr(href)"))) == ["https://site.example/base/x%20y"]
     assert value(html, css("a::attr(href)")) == "x y"
     assert value("<a href='../up'>", (Url, xpath("//a/@href"))) == "https://site.example/up"
 
@@ -456,3 +452,14 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         except Permanent:
             continue
         assert len(found.rows) == 1
+
+
+def test_a_list_of_links_leaves_out_what_leads_to_no_page() -> None:
+    class Links(Record, table="links", key="url"):
+        url: Url
+        links: list[Url] = css("a::attr(href)", default=[])
+
+    html = b"<a href='/a'>a</a><a href='javascript:void(0)'>b</a><a href='mailto:x@y.example'>c</a><a href='b'>d</a>"
+    page = Page("https://s.example/x/", "https://s.example/x/", html, "text/html", datetime(2026, 1, 1, tzinfo=UTC))
+    (raw,) = extract(page, Source("s", find=Sitemap("https://s.example/sitemap.xml"), read=Links)).rows
+    assert raw.values["links"] == ["https://s.example/a", "https://s.example/x/b"]

@@ -27,7 +27,7 @@ _BY_STAGE = {
     "fetch": "It is tried again by itself; if it stays, open the page in a browser.",
     "judge": "See it: `recrawl show URL --body`. It is looked at again by itself.",
     "extract": "Compare the page with your selectors; stored pages are then read again.",
-    "clean": "Correct its selector, make it `| None`, or give it a default=; sync again.",
+    "clean": "Correct its selector; a field that is not the key may be `| None` or have a default=; sync again.",
 }
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -198,5 +201,6 @@ class Tour:
 
     def _farewell(self) -> None:
         self._say("Look around", style="bold")
+        program = "recrawl" if which("recrawl") else os.path.relpath(sys.argv[0])
         for command in ("status", "show HB-2001", "diff HB-1001", "export products"):
-            self._say(f"  recrawl {command} --store {self.address}")
+            self._say(f"  {program} {command} --store {self.address}")

@@ -104,7 +104,7 @@ def _tasks(one: SourceStatus) -> str:
 def _letters(one: SourceStatus) -> None:
     console = out()
     count = sum(group.count for group in one.dead_letters)
-    console.print(f"  dead letters {count:,} (raw input is kept)", style="yellow")
+    console.print(f"  dead letters {count:,} (what came is kept with them)", style="yellow")
     for group in one.dead_letters[:_MOST]:
         console.print(f"    {group.count:,} x {_short(group.signature, 66)}")
         for line in wrap(safe(group.reason), _WIDTH - 6, max_lines=3, placeholder=" ..."):

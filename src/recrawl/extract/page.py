@@ -115,10 +115,17 @@ def _values(spec: RecordSpec, scope: Scope) -> dict[str, Any]:
 
 
 def _linked(field: FieldSpec, found: list[Any], scope: Scope) -> list[Any]:
-    """The values, with links made absolute: only here is known what they are relative to."""
+    """The values, with links made absolute: only here is known what they are relative to.
+
+    Of a list of links those that lead to no page (`javascript:`, `mailto:`) are left out; a single one is an error of
+    the page's, to be told.
+    """
     if field.kind is not Kind.URL or scope.document.content is Content.JSON:
         return found
-    return [(scope.document.join(value) or value) if isinstance(value, str) and value else value for value in found]
+    joined = [(value, scope.document.join(value) if isinstance(value, str) and value else None) for value in found]
+    if field.many:
+        return [url for _, url in joined if url is not None]
+    return [value if url is None else url for value, url in joined]
 
 
 def _by_function(document: Document, reader: Reader) -> Iterator[Raw]:

@@ -201,6 +201,8 @@ class Tour:
 
     def _farewell(self) -> None:
         self._say("Look around", style="bold")
-        program = "recrawl" if which("recrawl") else os.path.relpath(sys.argv[0])
+        called = Path(sys.argv[0])
+        # In a clone the command stands in .venv, which need not be on the path.
+        program = os.path.relpath(called) if called.name == "recrawl" and not which("recrawl") else "recrawl"
         for command in ("status", "show HB-2001", "diff HB-1001", "export products"):
             self._say(f"  {program} {command} --store {self.address}")

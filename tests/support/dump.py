@@ -64,8 +64,13 @@ def dump(store: Store, base: str) -> dict[str, list[str]]:
 
 
 def _line(row: dict[str, Any], base: str) -> str:
-    plain = {key: json.loads(value) if _is_json(value) else value for key, value in row.items()}
+    plain = {key: _unnumbered(json.loads(value) if _is_json(value) else value) for key, value in row.items()}
     return json.dumps(plain, sort_keys=True, default=str, ensure_ascii=False).replace(base, "http://site")
+
+
+def _unnumbered(value: Any) -> Any:
+    """A point of a stream without the number of its cycle: a sequence may have skipped one."""
+    return {key: part for key, part in value.items() if key != "cycle"} if isinstance(value, dict) else value
 
 
 def _is_json(value: object) -> bool:

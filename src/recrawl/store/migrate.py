@@ -17,7 +17,7 @@ from recrawl.store.database import Store
 if TYPE_CHECKING:
     from alembic.config import Config
 
-NEWEST = "0001"
+NEWEST = "0002"
 """The schema revision that this release works with; known here so that only a migration loads Alembic."""
 
 # Any fixed number: it keeps two upgrades of one PostgreSQL database apart.

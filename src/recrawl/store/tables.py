@@ -388,3 +388,17 @@ counters = Table(
     Column("name", String(16), primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
+
+# Tokens of the HTTP service: only the SHA-256 of one is kept, so that a stolen database opens nothing.
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("scopes", Json, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("revoked_at", Instant),
+    sqlite_autoincrement=True,
+)

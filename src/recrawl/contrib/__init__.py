@@ -1,0 +1,1 @@
+"""recrawl beside other frameworks."""

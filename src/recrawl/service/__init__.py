@@ -1,0 +1,1 @@
+"""Over HTTP: records in, changes and dead letters out."""

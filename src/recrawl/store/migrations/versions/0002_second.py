@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service."""
+"""The second release: what each part needs beyond the first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,4 +22,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
+    )
+    # The change feed.
+    op.create_index(
+        "ix_versions_feed",
+        "versions",
+        ["xid", "seq"],
+        unique=False,
+        sqlite_where=sa.text("xid IS NOT NULL"),
+        postgresql_where=sa.text("xid IS NOT NULL"),
     )

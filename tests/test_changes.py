@@ -145,6 +145,7 @@ def test_follow_tells_of_a_version_written_later_and_ends_with_ctrl_c(store: Sto
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment}
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], **pipes) as process:
+        assert process.stdout is not None
         assert json.loads(process.stdout.readline())["page_id"] == "a"
         visited(store, (a_page("b"), "one"), now=NOW + timedelta(hours=1))
         assert json.loads(process.stdout.readline())["page_id"] == "b"

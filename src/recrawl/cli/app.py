@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import changes, compare, database, demo, doctor, export, init, show, status, sync
+from recrawl.cli import changes, compare, database, demo, doctor, export, init, retry, show, status, sync
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -28,6 +28,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     show.show,
     compare.diff,
     changes.changes,
+    retry.retry,
     export.export,
     doctor.doctor,
     demo.demo,

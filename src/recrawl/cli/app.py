@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import changes, compare, database, demo, doctor, export, init, reparse, retry, show, status, sync
+from recrawl.cli import (
+    changes,
+    compare,
+    database,
+    demo,
+    doctor,
+    export,
+    init,
+    reparse,
+    retry,
+    revert,
+    show,
+    status,
+    sync,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -30,6 +44,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     changes.changes,
     retry.retry,
     reparse.reparse,
+    revert.revert,
     export.export,
     doctor.doctor,
     demo.demo,

@@ -84,6 +84,8 @@ pages = Table(
     Column("last_modified", Text),
     Column("raw_hash", String(64)),
     Column("content_hash", String(64)),
+    # What the source shows where an operator set it aside: while it shows that, it has not changed.
+    Column("overruled", String(64)),
     Column("structure_hash", String(64)),
     Column("reader_hash", String(64)),
     Column("content_type", Text),

@@ -36,3 +36,5 @@ def upgrade() -> None:
     op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
     op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
     op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
+    # Pages that an operator took back to an older version.
+    op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))

@@ -151,6 +151,7 @@ def _sqlite(path: str) -> Engine:
         connection.isolation_level = None
         for pragma in (
             "page_size = 16384",
+            "auto_vacuum = INCREMENTAL",
             "journal_mode = WAL",
             "synchronous = NORMAL",
             "cache_size = -16000",

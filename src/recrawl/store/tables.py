@@ -250,6 +250,7 @@ tasks = Table(
     Index("ix_tasks_leases", "lease_until", **_where("state = 'running'")),
     Index("ix_tasks_expiry", "expires_at", **_where("state IN ('pending', 'failed')")),
     Index("ix_tasks_open", "source", "kind", "state", **_where(_OPEN)),
+    Index("ix_tasks_body", "body_hash", **_where("body_hash IS NOT NULL")),
     Index("ix_tasks_ended", "ended_at", **_where("ended_at IS NOT NULL")),
     sqlite_autoincrement=True,
 )

@@ -38,3 +38,12 @@ def upgrade() -> None:
     op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
     # Pages that an operator took back to an older version.
     op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
+    # Retention: bodies that work in hand still needs.
+    op.create_index(
+        "ix_tasks_body",
+        "tasks",
+        ["body_hash"],
+        unique=False,
+        sqlite_where=sa.text("body_hash IS NOT NULL"),
+        postgresql_where=sa.text("body_hash IS NOT NULL"),
+    )

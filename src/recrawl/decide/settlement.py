@@ -29,7 +29,7 @@ from recrawl.model.outcome import (
     Throttled,
     Unchanged,
 )
-from recrawl.model.record import Json
+from recrawl.model.record import FieldError, Json
 from recrawl.model.settlement import DeadLetter, NewVersion, PageFacts, TaskEnd, Verdict
 from recrawl.model.work import Stage, TaskState
 
@@ -265,8 +265,13 @@ def _invalid(case: Case, found: Invalid) -> Verdict:
         {"field": error.field, "kind": error.kind, "message": error.message, "value": error.value}
         for error in found.errors
     )
-    kind = ",".join(sorted({f"{error.field}:{error.kind}" for error in found.errors})) or "unreadable"
+    kind = ",".join(sorted({signature_of(error) for error in found.errors})) or "unreadable"
     return _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
+
+
+def signature_of(error: FieldError) -> str:
+    """What groups an error with others of its kind: field, kind of error, and how the value is written."""
+    return f"{error.field}:{error.kind}" + (f"({error.form})" if error.form else "")
 
 
 def _dead(

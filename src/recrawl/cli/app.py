@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, retry, show, status, sync
+from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, reparse, retry, show, status, sync
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -29,6 +29,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     compare.diff,
     changes.changes,
     retry.retry,
+    reparse.reparse,
     export.export,
     doctor.doctor,
     demo.demo,

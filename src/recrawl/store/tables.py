@@ -333,6 +333,10 @@ dead_letters = Table(
     Column("reason", Text, nullable=False),
     Column("raw", LargeBinary),
     Column("raw_codec", String(16)),
+    # With what must be known to read the raw bytes as they were read first.
+    Column("fetched_at", Instant),
+    Column("final_url", Text),
+    Column("content_type", Text),
     Column("errors", Json),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False),

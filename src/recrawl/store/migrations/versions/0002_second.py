@@ -55,3 +55,7 @@ def upgrade() -> None:
         sqlite_where=sa.text("xid IS NOT NULL"),
         postgresql_where=sa.text("xid IS NOT NULL"),
     )
+    # Dead letters that are read again.
+    op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
+    op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
+    op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))

@@ -2,8 +2,9 @@
 
 No single sign decides, but the bot check of a known maker, a mass redirect and an application without content. What a
 page says, how little it says, and how far it is from the good pages of its source and from its own last good look are
-weighed together; a page that is built like the good ones is believed more. Where only that distance speaks against a
-page, and nothing on it, it is held back for two looks and believed at the third: a page may change that much.
+weighed together; a page that is built like the good ones is believed more. Where only that distance, or the way to it,
+speaks against a page, and nothing on it, it is held back for two looks and believed at the third: a page may change
+that much.
 """
 
 from __future__ import annotations
@@ -34,14 +35,16 @@ class Sign:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What a page is compared with. `own` is its last good look, where there is one; `values` and `own_values` count
-    the values that were read from each, but for addresses."""
+    the values that were read from each, but for addresses, `unseen` those of them that nobody sees on the page."""
 
     profile: Profile
     own: Signals | None = None
-    values: int | None = None
-    own_values: int | None = None
+    values: int = 0
+    unseen: int = 0
+    own_values: int = 0
     failures: int = 0  # looks in a row that ended without data
     redirected: bool = False  # it came from another address
+    at_home: bool = False  # its last good look came from its own
     sent_along: int = 0  # other pages that ended at the same address
     twins: int = 0  # other pages that show the same short text
     template: bool = False  # the source's pages are being built anew
@@ -66,7 +69,7 @@ def suspicious(page: Signals, known: Known) -> bool:
         page.challenge
         or page.shell
         or (page.password and not profile.passwords_usual)
-        or known.sent_along
+        or known.redirected
         or known.twins
         or page.letters < profile.smallest // 2
         or profile.built_alike(page.structure) is False
@@ -95,6 +98,8 @@ def _of_words(page: Signals, known: Known) -> list[Sign]:
         for kind, share in in_heading(heading).items():
             _keep(found, Sign(kind, 0.7 if share >= 0.5 else 0.4, f"headed {heading!r}", relative=False))
     for kind, words in in_text(page.opening).items():
+        if kind is Trouble.SHELL:
+            continue  # a word to browsers without scripts; whether there is nothing else is judged below
         _keep(found, Sign(kind, 0.6 if page.letters < 400 else 0.4, f"it says {words!r}", relative=False))
     said_before = _spoken(known.own)
     signs = [s for kind, s in found.items() if kind not in said_before and not known.profile.usual(kind)]
@@ -129,7 +134,7 @@ def _of_forms(page: Signals, known: Known) -> list[Sign]:
         new = own is not None or profile.knows
         told = "a field for a password where there was none" if new else "a field for a password"
         signs.append(Sign(Trouble.LOGIN, 0.5 if new else 0.2, told, relative=False))
-    empty = page.letters < 50 and page.scripts > 0 and (known.values or 0) <= 1
+    empty = page.letters < 50 and page.scripts > 0 and known.unseen <= 1
     if empty and not (own and own.letters < 50):
         if page.shell or Trouble.SHELL in in_text(page.opening):
             signs.append(Sign(Trouble.SHELL, 1.0, "scripts, and nothing to read", relative=False))
@@ -142,9 +147,10 @@ def _of_ways(known: Known) -> list[Sign]:
     signs: list[Sign] = []
     if known.sent_along >= _MANY:
         told = f"{known.sent_along} or more other pages lead to the same address"
-        signs.append(Sign("mass redirect", 1.0, told, relative=False))
+        signs.append(Sign("mass redirect", 1.5, told, relative=False))
     elif known.redirected:
-        signs.append(Sign("redirected", 0.2, "it came from another address"))
+        weight = 1.5 if known.at_home else 0.2
+        signs.append(Sign("redirected", weight, "it came from another address"))
     if known.twins:
         told = f"{known.twins} other pages show the same text"
         signs.append(Sign("same text", 0.5 if known.twins > 1 else 0.3, told))
@@ -164,8 +170,8 @@ def _of_distance(page: Signals, known: Known) -> list[Sign]:
         signs.append(Sign("collapsed", 0.6, f"{page.letters} letters, where there were {own.letters}"))
     elif own and own.letters >= _TINY and page.letters < own.letters * 0.25:
         signs.append(Sign("collapsed", 0.4, f"{page.letters} letters, where there were {own.letters}"))
-    elif page.letters < profile.smallest // 2:
+    elif not alike and page.letters < profile.smallest // 2:
         signs.append(Sign("small", 0.3, f"{page.letters} letters, where {profile.smallest} and more are usual"))
-    if known.own_values and known.own_values > 1 and (known.values or 0) < known.own_values / 2:
-        signs.append(Sign("lost values", 0.3, f"{known.values or 0} values, where there were {known.own_values}"))
+    if known.own_values > 1 and known.values < known.own_values / 2:
+        signs.append(Sign("lost values", 0.3, f"{known.values} values, where there were {known.own_values}"))
     return signs

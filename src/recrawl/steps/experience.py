@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ class Experience:
 
     _learned: Profile = field(default_factory=Profile)
     _returned: set[int] = field(default_factory=set)
+    _again: set[int] = field(default_factory=set)
     _moved: deque[bool] = field(default_factory=lambda: deque(maxlen=template.WINDOW))
     _prints: dict[str, set[int]] = field(default_factory=dict)
     _doubted: set[tuple[str, str]] = field(default_factory=set)
@@ -78,12 +79,16 @@ class Experience:
         self._learned.redirected(target, page)
         return self.profile.redirected(target, page)
 
-    def good(self, page: int, signals: Signals | None) -> None:
-        """A page is the page."""
+    def look_again(self, pages: Iterable[int]) -> None:
+        """Pages that were believed and should not have been are due once their outcomes are written."""
+        self._again.update(pages)
+
+    def good(self, page: int, signals: Signals | None, *, away: bool) -> None:
+        """A page is the page. `away`: it came from another address."""
         if signals is not None:
             self.profile.learn(signals)
             self._learned.learn(signals)
-        if self.profile.returned(page):
+        if not away and self.profile.returned(page):
             self._learned.returned(page)
             self._returned.add(page)
 
@@ -121,6 +126,9 @@ class Experience:
             return
         await self._keep_profile(tools, at_end=at_end)
         await self._keep_checks(tools)
+        if at_end and self._again:
+            again, self._again = self._again, set()
+            await tools.db(profiles.look_again, again, tools.clock.now())
 
     async def _keep_profile(self, tools: Tools, *, at_end: bool) -> None:
         learned, self._learned = self._learned, Profile()

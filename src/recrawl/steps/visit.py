@@ -178,8 +178,8 @@ async def _judge_content(
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
+    away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
     if not same and not reread:
-        away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -194,7 +194,7 @@ async def _judge_content(
             raw_hash=raw_hash,
         )
     if not reread:
-        tools.experience.good(page.id, reading.signals)
+        tools.experience.good(page.id, reading.signals, away=away)
     kept = None if reread else Body(raw_hash, "plain", len(body), body)
     if same:
         return Unchanged(

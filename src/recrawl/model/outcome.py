@@ -23,6 +23,7 @@ class Look:
     content_type: str | None = None
     elapsed: float = 0.0
     requests: int = 0
+    conditional: bool = False  # validators were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
-    """200, but not the page: a block page, a captcha, a redirect to the home page, an empty body."""
+    """200, but not the page: a block page, a captcha, a redirect to the home page, an empty body.
+
+    `name` says what it is taken for, `signs` why: (name, weight, sentence) of each sign."""
 
     look: Look
     reason: str
+    name: str = ""
+    signs: tuple[tuple[str, float, str], ...] = ()
     body: Body | None = None
     raw: bytes = b""
 

@@ -114,6 +114,7 @@ class Engine:
             await asyncio.gather(*under_way, return_exceptions=True)
             with suppress(StoreUnavailable):  # what ends the run is told; leases run out, and the run is buried later
                 await self._give_back()
+                await tools.experience.keep(tools, at_end=True)
                 counts = self._progress.summary()
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
         return Result(ending, complete, self._progress, self._until, tuple(self._troubles))

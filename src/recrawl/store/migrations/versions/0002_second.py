@@ -59,3 +59,21 @@ def upgrade() -> None:
     op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
     op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
     op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
+    # Judgement: rollbacks, the look of good pages, trust in hints and validators.
+    op.add_column("pages", sa.Column("lower_key", sa.BigInteger(), nullable=True))
+    op.add_column("pages", sa.Column("lower_at", Instant(), nullable=True))
+    op.create_table(
+        "profiles",
+        sa.Column("source", sa.String(length=64), nullable=False),
+        sa.Column("data", Json, nullable=False),
+        sa.Column("rebuilding", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.PrimaryKeyConstraint("source", name=op.f("pk_profiles")),
+    )
+    op.create_table(
+        "trust",
+        sa.Column("source", sa.String(length=64), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("recent", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("source", "kind", "name", name=op.f("pk_trust")),
+    )

@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service."""
+"""Tokens of the HTTP service; schedules, budgets, hosts in trouble."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,4 +22,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
+    )
+
+    # Schedules: what is believed of pages, when passes are due, budgets, hosts in trouble.
+    op.add_column("pages", sa.Column("change_rate", sa.Float(53), nullable=True))
+    op.add_column("sources", sa.Column("every", sa.Float(53), nullable=True))
+    op.add_column("hosts", sa.Column("troubles", sa.Integer(), server_default=sa.text("0"), nullable=False))
+    op.create_index("ix_cycles_source", "cycles", ["source", "id"])
+    op.create_table(
+        "budgets",
+        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("span", sa.Integer(), nullable=False),
+        sa.Column("most", sa.BigInteger(), nullable=False),
+        sa.Column("began", sa.Float(53), nullable=False),
+        sa.Column("used", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("scope", "span", name=op.f("pk_budgets")),
     )

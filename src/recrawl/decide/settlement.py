@@ -260,11 +260,13 @@ def _throttled(case: Case, found: Throttled) -> Verdict:
         state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
         stage=Stage.FETCH,
         due_at=found.until,
-        error_class="throttled",
-        error=f"the host answers {found.look.status} and asks to wait until {found.until:%Y-%m-%d %H:%M:%S} UTC",
+        error_class=found.kind,
+        error=found.message
+        or f"the host answers {found.look.status} and asks to wait until {found.until:%Y-%m-%d %H:%M:%S} UTC",
         refund=True,
     )
-    return Verdict(page=case.page, end=end, count="postponed", host_backoff=found.until)
+    held = found.until if found.host_wide else None
+    return Verdict(page=case.page, end=end, count="postponed", host_backoff=held)
 
 
 def _broken(case: Case, found: Broken) -> Verdict:

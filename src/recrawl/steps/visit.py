@@ -22,7 +22,6 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
-    Throttled,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
@@ -45,8 +44,7 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
     try:
         return await _look(task, page, tools, courtesy)
     except TooFar as error:
-        look = Look(at=tools.clock.now(), url=page.fetch_url)
-        return Throttled(look=look, until=error.until)
+        return error.as_outcome(page.fetch_url, tools.clock.now())
 
 
 _MOST_REQUESTS = 6

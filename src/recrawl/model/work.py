@@ -87,3 +87,4 @@ class Task:
     stream: str | None = None
     cycle: int | None = None
     page: PageView | None = None
+    replay_of: int | None = None  # the dead letter whose input this is

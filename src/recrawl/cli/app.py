@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, dead, demo, doctor, export, init, show, status, sync
+from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, reparse, retry, show, status, sync
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -27,6 +27,9 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    changes.changes,
+    retry.retry,
+    reparse.reparse,
     export.export,
     doctor.doctor,
     demo.demo,

@@ -8,10 +8,10 @@ forgotten.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
-from recrawl.decide.order import Order, compare, order_key
+from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
 from recrawl.decide.schedule import REFUSED_WAIT, next_look, next_look_after_trouble
 from recrawl.model.outcome import (
@@ -31,18 +31,20 @@ from recrawl.model.outcome import (
 )
 from recrawl.model.record import FieldError, Json
 from recrawl.model.settlement import DeadLetter, NewVersion, PageFacts, TaskEnd, Verdict
-from recrawl.model.work import Stage, TaskState
+from recrawl.model.work import PageState, Stage, TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The part of a source's policies that settling needs. Times are in seconds."""
+    """The part of a source's policies that settling needs. Times are in seconds. `hints_believed`: what finders say of
+    a page's version spares looks at it."""
 
     order: str = "observed"
     max_attempts: int = 5
     shortest: float = 0.0
     longest: float = 2_592_000.0
     reader_hash: str = ""
+    hints_believed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
         case Rejected():
             return _dead(case, outcome.look, Stage.FETCH, outcome.kind, outcome.message, "failed")
         case Quarantined():
-            return _dead(case, outcome.look, Stage.JUDGE, "quarantined", outcome.reason, "quarantined", raw=outcome.raw)
+            return _quarantined(case, outcome)
         case Invalid():
             return _invalid(case, outcome)
 
@@ -85,7 +87,7 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
 def _good(case: Case, look: Look) -> PageFacts:
     """The page after a good look: active, its troubles forgotten, its validators those of this answer."""
     page, now = case.page, case.now
-    hinted = page.hint is not None
+    hinted = page.hint is not None and case.rules.hints_believed
     due = next_look(now, shortest=case.rules.shortest, longest=case.rules.longest, hinted=hinted)
     return replace(
         page,
@@ -93,6 +95,8 @@ def _good(case: Case, look: Look) -> PageFacts:
         etag=look.validators.etag,
         last_modified=look.validators.last_modified,
         observed=max(page.observed, case.observed),
+        lower_key=None,
+        lower_at=None,
         last_fetched_at=look.at if look.requests else page.last_fetched_at,
         failures=0,
         misses=0,
@@ -107,12 +111,22 @@ def _good(case: Case, look: Look) -> PageFacts:
     )
 
 
+def _as_it_stood(case: Case) -> PageFacts:
+    """A page that was in trouble when its stored body was read again, which says nothing of that trouble: it stays as
+    it stands, and is looked at soon."""
+    return replace(case.page, generation=case.page.generation + 1, due_at=case.now)
+
+
+def _only_reread(case: Case, found: Unchanged | Changed) -> bool:
+    return found.reread and not found.look.requests and case.page.status is not PageState.ACTIVE
+
+
 def _done(stage: Stage) -> TaskEnd:
     return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=stage)
 
 
 def _unchanged(case: Case, found: Unchanged) -> Verdict:
-    page = _good(case, found.look)
+    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
     if found.by is By.NOT_MODIFIED:
         # A 304 may leave out validators that stay in force (RFC 9111 section 4.3.4).
         page = replace(
@@ -141,17 +155,14 @@ def _changed(case: Case, found: Changed) -> Verdict:
     place = Order.NEWER
     if not found.reread:
         place = compare((key, case.observed), (before.order_key, before.observed), by=rules.order)
-    page = _good(case, found.look)
+    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
     if found.look.requests == 0:
         page = replace(page, etag=before.etag, last_modified=before.last_modified)
-    if place is Order.OLDER and before.version:
-        told: dict[str, Json] = {"stored": before.order_key, "found": key, "raw_hash": found.raw_hash}
-        return Verdict(
-            page=replace(page, observed=before.observed), end=_done(Stage.SETTLE), count="regressions",
-            event=("regression", told), body=found.body,
-        )  # fmt: skip
+    back = place is Order.OLDER and bool(before.version)
+    if back and not _rolled_back(case, found, key):
+        return _regression(case, found, page, key)
     number = before.version + 1
-    kind = _kind(before, found)
+    kind = "rollback" if back else _kind(before, found)
     page = replace(
         page,
         version=number,
@@ -189,6 +200,30 @@ def _changed(case: Case, found: Changed) -> Verdict:
         canonical=found.canonical,
         event=("conflict", {"order_key": key, "version": number}) if place is Order.CONFLICT else None,
     )
+
+
+def _rolled_back(case: Case, found: Changed, key: int) -> bool:
+    before, interval = case.page, timedelta(seconds=case.rules.shortest)
+    unconditional = not found.look.conditional
+    return unconditional and rolled_back(key, found.look.at, (before.lower_key, before.lower_at), interval)
+
+
+def _regression(case: Case, found: Changed, page: PageFacts, key: int) -> Verdict:
+    """Old never beats new: nothing changes, and the next look goes without validators, which are those of the old."""
+    before = case.page
+    first = not found.look.conditional and before.lower_key != key
+    told: dict[str, Json] = {"stored": before.order_key, "found": key, "raw_hash": found.raw_hash}
+    page = replace(
+        page,
+        etag=None,
+        last_modified=None,
+        observed=before.observed,
+        lower_key=key if first else before.lower_key,
+        lower_at=found.look.at if first else before.lower_at,
+        # Whatever a finder says of it: the second look decides.
+        due_at=case.now + timedelta(seconds=case.rules.shortest),
+    )
+    return Verdict(page=page, end=_done(Stage.SETTLE), count="regressions", event=("regression", told), body=found.body)
 
 
 def _kind(before: PageFacts, found: Changed) -> str:
@@ -260,13 +295,24 @@ def _broken(case: Case, found: Broken) -> Verdict:
     return Verdict(page=case.page, end=end, count="postponed")
 
 
+def _quarantined(case: Case, found: Quarantined) -> Verdict:
+    """The page keeps its data; what came in its place, and why it is not believed, is kept beside it."""
+    kind = f"quarantined, {found.name}" if found.name else "quarantined"
+    signs: tuple[dict[str, Json], ...] = tuple(
+        {"kind": name, "weight": weight, "message": told} for name, weight, told in found.signs
+    )
+    return _dead(case, found.look, Stage.JUDGE, kind, found.reason, "quarantined", raw=found.raw, errors=signs)
+
+
 def _invalid(case: Case, found: Invalid) -> Verdict:
     errors: tuple[dict[str, Json], ...] = tuple(
         {"field": error.field, "kind": error.kind, "message": error.message, "value": error.value}
         for error in found.errors
     )
     kind = ",".join(sorted({signature_of(error) for error in found.errors})) or "unreadable"
-    return _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
+    verdict = _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
+    # By other rules it may well be read, from what the dead letter keeps.
+    return replace(verdict, page=replace(verdict.page, reader_hash=case.rules.reader_hash))
 
 
 def signature_of(error: FieldError) -> str:

@@ -97,6 +97,7 @@ class Unusable:
 
     raw: bytes
     observed: int
+    fetched_at: datetime
     kind: str
     reason: str
     errors: tuple[FieldError, ...] = ()

@@ -41,6 +41,8 @@ class PageFacts:
     source_updated_at: datetime | None
     order_key: int | None
     observed: int
+    lower_key: int | None
+    lower_at: datetime | None
     hint: str | None
     hint_observed: int
     last_fetched_at: datetime | None

@@ -59,13 +59,17 @@ def clean_chunk(chunk: Chunk, source: Source) -> tuple[Cleaned, tuple[RecordSpec
         observed = chunk.task.observed + place
         try:
             found.append(_clean(line, observed, chunk.accepted_at, source, specs))
-        except _Unfit as unfit:
+        except (_Unfit, RecursionError) as error:
+            why = error if isinstance(error, _Unfit) else _Unfit("too_deep", "its values are nested too deep")
             found.append(
-                Unusable(raw=line, observed=observed, kind=unfit.kind, reason=unfit.reason, errors=unfit.errors)
-            )
-        except RecursionError:
-            found.append(
-                Unusable(raw=line, observed=observed, kind="too_deep", reason="its values are nested too deep")
+                Unusable(
+                    raw=line,
+                    observed=observed,
+                    fetched_at=chunk.accepted_at,
+                    kind=why.kind,
+                    reason=why.reason,
+                    errors=why.errors,
+                )
             )
     return Cleaned(chunk.task, tuple(found)), tuple(specs.values())
 

@@ -10,9 +10,12 @@ from recrawl.decide.urls import canonical_url
 from recrawl.declare import Source
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import RecrawlError
-from recrawl.extract.page import extract
+from recrawl.extract.document import Document
+from recrawl.extract.page import extract_from
+from recrawl.extract.signals import signals_of
 from recrawl.model.fetched import Page
 from recrawl.model.record import FieldError, RecordRow
+from recrawl.model.signals import Signals
 from recrawl.model.work import Stage
 
 
@@ -30,21 +33,25 @@ class Reading:
     stage: Stage = Stage.SETTLE
     reason: str | None = None
     errors: tuple[FieldError, ...] = ()
+    signals: Signals | None = None  # None of a body that nothing can be told of
 
 
 def read(page: Page, source: Source) -> Reading:
     """Read a page by its source's rules. Whatever is wrong with the page is a value; only our own faults raise."""
+    document = Document(page)
     try:
-        found = extract(page, source)
+        found = extract_from(document, source)
     except RecrawlError as error:
-        return Reading(stage=Stage.EXTRACT, reason=str(error))
+        return Reading(stage=Stage.EXTRACT, reason=str(error), signals=_signals(document))
+    signals = _signals(document, found.structure_hash)
     if not found.rows:
-        return Reading(stage=Stage.EXTRACT, reason="no record was found on the page")
+        return Reading(stage=Stage.EXTRACT, reason="no record was found on the page", signals=signals)
     context = CleanContext(page.fetched_at, source.zone, source.currency, found.base)
     rows, errors = clean_records([(raw.spec, raw.values) for raw in found.rows], context)
     if errors:
         told = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
-        return Reading(stage=Stage.CLEAN, reason=f"not valid data: {told}", errors=tuple(errors))
+        reason = f"not valid data: {told}"
+        return Reading(stage=Stage.CLEAN, reason=reason, errors=tuple(errors), signals=signals)
     specs = {raw.spec.table: raw.spec for raw in found.rows}
     first = specs[rows[0].table]
     return Reading(
@@ -55,7 +62,20 @@ def read(page: Page, source: Source) -> Reading:
         page_id=page_id_in(rows, specs, source),
         source_version=text_in(rows[0], first.version),
         source_updated_at=instant_in(rows[0], first.updated),
+        signals=signals,
     )
+
+
+def signals_in(page: Page) -> Signals | None:
+    """What a stored body looks like."""
+    return _signals(Document(page))
+
+
+def _signals(document: Document, structure: str | None = None) -> Signals | None:
+    try:
+        return signals_of(document, structure)
+    except RecrawlError:
+        return None
 
 
 def _canonical(url: str | None, page: Page, source: Source) -> str | None:

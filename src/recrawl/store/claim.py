@@ -41,12 +41,14 @@ WITH taken AS MATERIALIZED (
 )
 UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
   lease_until = :until,
-  observed = CASE WHEN body_hash IS NULL AND kind <> 'clean' THEN :observed ELSE coalesce(observed, :observed) END
+  observed = CASE WHEN kind <> 'clean' AND coalesce(body_hash, CAST(replay_of AS text)) IS NULL THEN :observed
+             ELSE coalesce(observed, :observed) END
 WHERE id IN (SELECT id FROM taken) RETURNING id
 """
 _VIEW = """
 SELECT t.*, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash, p.content_hash,
-       p.structure_hash, p.reader_hash, p.content_type, b.hash AS stored
+       p.structure_hash, p.reader_hash, p.content_type, p.failures,
+       p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed, b.hash AS stored
 FROM {rows} CROSS JOIN tasks t LEFT JOIN pages p ON p.id = t.page LEFT JOIN bodies b ON b.hash = p.raw_hash
 WHERE t.id = r.id ORDER BY t.priority DESC, t.due_at, t.id
 """
@@ -63,11 +65,12 @@ def claim(
     now: datetime,
     until: datetime,
     after: str = "",
+    floor: int | None = None,
 ) -> list[Task]:
     """Take up to `count` tasks, under one new token, with a lease to `until`; their attempt is counted here.
 
     `specs` maps each source that this worker serves to the spec hash of the declaration it holds; a source that the
-    database knows with another one is left to workers that hold that.
+    database knows with another one is left to workers that hold that. `floor` leaves aside what is less urgent.
     """
     token = token_hex(16)
 
@@ -83,7 +86,8 @@ def claim(
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
-                    which="crashes > 0 AND host <> ''" if which is None else "crashes = 0 AND host = :host",
+                    which=("crashes > 0 AND host <> ''" if which is None else "crashes = 0 AND host = :host")
+                    + ("" if floor is None else f" AND priority >= {floor:d}"),
                     order=order,
                     sources=rowset(store, {"source": "text"}, "sources"),
                     skip="FOR UPDATE SKIP LOCKED" if store.is_postgres else "",
@@ -190,6 +194,8 @@ def _task(row: Mapping[Any, Any]) -> Task:
             reader_hash=row["reader_hash"],
             content_type=row["content_type"],
             has_body=row["stored"] is not None,
+            failures=row["failures"],
+            hint_stayed=bool(row["hint_stayed"]),
         )
     return Task(
         id=row["id"],

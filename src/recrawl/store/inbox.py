@@ -38,7 +38,8 @@ def chunks_of(store: Store, tasks: Sequence[Task]) -> list[Chunk]:
 
 def bury_chunk(connection: Connection, task: Mapping[Any, Any], kind: str, reason: str, now: datetime) -> None:
     """Make dead letters of all records of an ended task's chunk."""
-    kept = connection.execute(select(pushes.c.codec, pushes.c.data).where(pushes.c.task == task["id"])).one_or_none()
+    wanted = select(pushes.c.accepted_at, pushes.c.codec, pushes.c.data).where(pushes.c.task == task["id"])
+    kept = connection.execute(wanted).one_or_none()
     if kept is None or kept.data is None:
         return
     lines = lines_of(kept.codec, kept.data)
@@ -53,6 +54,7 @@ def bury_chunk(connection: Connection, task: Mapping[Any, Any], kind: str, reaso
                 **packed_raw(line),
                 "errors": [],
                 "observed": task["observed"] + place,
+                "fetched_at": kept.accepted_at,
                 "created_at": now,
             }
             for place, line in enumerate(lines)

@@ -91,6 +91,9 @@ pages = Table(
     Column("source_updated_at", Instant),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False, server_default=text("0")),
+    # A lower value of its order that an unconditional look found, and when first: seen again, it is a rollback.
+    Column("lower_key", BigInteger),
+    Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
     Column("first_seen_at", Instant, nullable=False),
@@ -174,6 +177,8 @@ versions = Table(
     Column("run", BigInteger),
     Column("xid", Xid),
     UniqueConstraint("page", "version"),
+    # The order of the change feed. SQLite fills no xid, and keeps an empty index.
+    Index("ix_versions_feed", "xid", "seq", **_where("xid IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -331,6 +336,10 @@ dead_letters = Table(
     Column("reason", Text, nullable=False),
     Column("raw", LargeBinary),
     Column("raw_codec", String(16)),
+    # With what must be known to read the raw bytes as they were read first.
+    Column("fetched_at", Instant),
+    Column("final_url", Text),
+    Column("content_type", Text),
     Column("errors", Json),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False),
@@ -425,4 +434,23 @@ pushes = Table(
     _count("regressions"),
     _count("dead"),
     Index("ix_pushes_task", "task", unique=True),
+)
+
+# What good pages of a source look like, as sums; workers add to it now and then.
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("data", Json, nullable=False),
+    _flag("rebuilding"),
+)
+
+# The last checks of a stream's hints or a host's validators, one letter each.
+trust = Table(
+    "trust",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("recent", Text, nullable=False),
 )

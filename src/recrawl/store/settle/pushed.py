@@ -217,7 +217,8 @@ class _Door:
                 said = str(getattr(error, "orig", error)).strip().splitlines()[0]
                 found = lines[0].found
                 reason = f"the database refuses it: {said}"
-                refused = Unusable(raw=found.raw, observed=found.observed, kind="refused", reason=reason)
+                at = found.fetched_at
+                refused = Unusable(raw=found.raw, observed=found.observed, fetched_at=at, kind="refused", reason=reason)
                 self._bury([(lines[0].task, refused)])
                 return
             middle = len(lines) // 2
@@ -275,6 +276,7 @@ class _Door:
                         **letter,
                         **packed_raw(found.raw),
                         "observed": found.observed,
+                        "fetched_at": found.fetched_at,
                         "created_at": self._now,
                     }
                 )

@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service; the inbox of pushed records."""
+"""The second release: what each part needs beyond the first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -46,3 +46,34 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         # So that each record of a chunk has a number of its own.
         op.execute("ALTER SEQUENCE observed INCREMENT BY 1000")
+    # The change feed.
+    op.create_index(
+        "ix_versions_feed",
+        "versions",
+        ["xid", "seq"],
+        unique=False,
+        sqlite_where=sa.text("xid IS NOT NULL"),
+        postgresql_where=sa.text("xid IS NOT NULL"),
+    )
+    # Dead letters that are read again.
+    op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
+    op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
+    op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
+    # Judgement: rollbacks, the look of good pages, trust in hints and validators.
+    op.add_column("pages", sa.Column("lower_key", sa.BigInteger(), nullable=True))
+    op.add_column("pages", sa.Column("lower_at", Instant(), nullable=True))
+    op.create_table(
+        "profiles",
+        sa.Column("source", sa.String(length=64), nullable=False),
+        sa.Column("data", Json, nullable=False),
+        sa.Column("rebuilding", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.PrimaryKeyConstraint("source", name=op.f("pk_profiles")),
+    )
+    op.create_table(
+        "trust",
+        sa.Column("source", sa.String(length=64), nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("recent", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("source", "kind", "name", name=op.f("pk_trust")),
+    )

@@ -11,6 +11,7 @@ from recrawl.cli import (
     changes,
     compare,
     database,
+    dead,
     demo,
     doctor,
     export,
@@ -53,6 +54,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )
 for command in _COMMANDS:
     app.command()(command)
+app.add_typer(dead.app, name="dead")
 app.add_typer(database.app, name="db")
 
 

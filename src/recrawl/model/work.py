@@ -72,6 +72,8 @@ class PageView:
     reader_hash: str | None
     content_type: str | None
     has_body: bool
+    failures: int = 0
+    hint_stayed: bool = False  # its finder has not said another version since it was last read
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ sources = Table(
     Column("reader_hash", String(64), nullable=False),
     _flag("paused"),
     Column("paused_reason", Text),
+    Column("every", Float(53)),  # seconds between two passes, where they are due by themselves
 )
 
 pages = Table(
@@ -93,11 +94,15 @@ pages = Table(
     Column("source_updated_at", Instant),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False, server_default=text("0")),
+    # A lower value of its order that an unconditional look found, and when first: seen again, it is a rollback.
+    Column("lower_key", BigInteger),
+    Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),
+    Column("change_rate", Float(53)),  # changes a day that it is believed to make
     _count("failures"),
     _count("misses"),
     Column("gone_at", Instant),
@@ -306,6 +311,7 @@ cycles = Table(
     Column("counts", Json),
     CheckConstraint("state IN ('open', 'closed')", name="state"),
     Index("uq_cycles_open", "source", unique=True, **_where("state = 'open'")),
+    Index("ix_cycles_source", "source", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -384,10 +390,22 @@ hosts = Table(
     # Seconds since 1970: slots are handed out by arithmetic inside one statement.
     Column("next_at", Float(53), nullable=False, server_default=text("0")),
     Column("backoff_until", Float(53), nullable=False, server_default=text("0")),
+    _count("troubles"),  # how often in a row it was left alone for being in trouble
     Column("delay", Float(53)),
     Column("latency", Float(53)),
     Column("robots", Text),
     Column("robots_at", Float(53)),
+)
+
+# What was spent of a declared budget in its last hour or day, of all workers together; `began` in seconds since 1970.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),  # "source NAME" or "host NAME"
+    Column("span", Integer, primary_key=True),  # seconds
+    Column("most", BigInteger, nullable=False),
+    Column("began", Float(53), nullable=False),
+    Column("used", BigInteger, nullable=False),
 )
 
 # SQLite has no sequences; PostgreSQL has a sequence of this name instead of this row.
@@ -410,4 +428,47 @@ tokens = Table(
     Column("expires_at", Instant),
     Column("revoked_at", Instant),
     sqlite_autoincrement=True,
+)
+
+# The inbox: one row per chunk of pushed records. Its data go once the chunk is settled; the row stays, as the receipt
+# that the same Idempotency-Key is answered with, and as the account of what became of the records.
+pushes = Table(
+    "pushes",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("chunk", Integer, primary_key=True),
+    Column("task", BigInteger),  # NULL where no line was JSON
+    Column("digest", String(64), nullable=False),
+    _count("records"),
+    _count("refused"),  # lines that were no JSON
+    Column("codec", String(16)),
+    Column("data", LargeBinary),
+    Column("accepted_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    _count("new"),
+    _count("changed"),
+    _count("duplicates"),
+    _count("regressions"),
+    _count("dead"),
+    Index("ix_pushes_task", "task", unique=True),
+)
+
+# What good pages of a source look like, as sums; workers add to it now and then.
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("data", Json, nullable=False),
+    _flag("rebuilding"),
+)
+
+# The last checks of a stream's hints or a host's validators, one letter each.
+trust = Table(
+    "trust",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("recent", Text, nullable=False),
 )

@@ -50,12 +50,10 @@ def write(
                 dead_letters.c.resolved_at.is_(None),
             )
         ).scalar_one_or_none()
-        raw = zstandard.ZstdCompressor(level=3).compress(letter.raw[:MOST_RAW]) if letter.raw else None
         values = {
             "task_key": settlement.task.key,
             "reason": letter.reason,
-            "raw": raw,
-            "raw_codec": "zstd" if raw else None,
+            **packed_raw(letter.raw),
             "fetched_at": settlement.outcome.look.at,
             "final_url": settlement.outcome.look.final_url,
             "content_type": settlement.outcome.look.content_type,
@@ -75,6 +73,13 @@ def write(
                     **values,
                 )
             )
+
+
+def packed_raw(raw: bytes) -> dict[str, object]:
+    """The columns that hold a letter's raw bytes."""
+    if not raw:
+        return {"raw": None, "raw_codec": None}
+    return {"raw": zstandard.ZstdCompressor(level=3).compress(raw[:MOST_RAW]), "raw_codec": "zstd"}
 
 
 def _resolve(store: Store, connection: Connection, pages: list[int], now: datetime) -> None:

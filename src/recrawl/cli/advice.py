@@ -13,6 +13,7 @@ _BY_KIND = {
     "no_document": "Look at the address in a browser: it is no sitemap and no feed.",
     "incomplete": "What it did list was taken in. Tell the site's owner, or run again later.",
     "nothing_found": "Name a sitemap, a feed or a list of URLs: `recrawl init` writes an example.",
+    "paused": "Let it go on with `recrawl resume SOURCE`.",
     "throttled": "Run the same command again then: it goes on where it stopped.",
     "forbidden_address": "It is a private address: name its host in the declaration if you mean it.",
     "bad_redirect": "Look at the address in a browser, and declare the right one.",

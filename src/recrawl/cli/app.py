@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recrawl.cli import (
+    audit,
     changes,
     compare,
     database,
@@ -17,10 +18,12 @@ from recrawl.cli import (
     export,
     init,
     prune,
+    reconcile,
     reparse,
     retry,
     revert,
     show,
+    standing,
     status,
     sync,
 )
@@ -47,6 +50,10 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     retry.retry,
     reparse.reparse,
     revert.revert,
+    reconcile.reconcile,
+    audit.audit,
+    standing.pause,
+    standing.resume,
     prune.prune,
     export.export,
     doctor.doctor,

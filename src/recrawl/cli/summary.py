@@ -15,6 +15,7 @@ _CODES = {
     Ending.WAITING: Exit.FAILURES,
     Ending.NOTHING: Exit.COULD_NOT,
     Ending.INTERRUPTED: Exit.INTERRUPTED,
+    Ending.PAUSED: Exit.FAILURES,
 }
 LINES = {
     "new": "new",
@@ -86,6 +87,8 @@ def _headline(result: Result) -> str:
             return "nothing could be found"
         case Ending.INTERRUPTED:
             return "interrupted"
+        case Ending.PAUSED:
+            return "paused"
         case Ending.WAITING:
             until = f" until {result.until:%Y-%m-%d %H:%M} UTC" if result.until else ""
             return f"the rest waits{until}; run the same command again then"

@@ -65,12 +65,23 @@ def the_clock() -> Clock:
     return _VIRTUAL if Settings().clock == "virtual" else Clock()
 
 
+def the_chance() -> Random:
+    """Chance, as RECRAWL_SEED fixes it."""
+    seed = Settings().seed
+    return Random(seed) if seed is not None else Random()
+
+
 @asynccontextmanager
 async def tools_for(
-    declared: Declared, store: Store, *, concurrency: int | None = None, delay: float | None = None, processes: int = 0
+    declared: Declared,
+    store: Store,
+    *,
+    concurrency: int | None = None,
+    delay: float | None = None,
+    processes: int = 0,
+    full: bool = False,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
-    settings = Settings()
     source = declared.source
     clock = the_clock()
     at_once = concurrency or source.pace.concurrency
@@ -84,12 +95,13 @@ async def tools_for(
                 store=store,
                 client=client,
                 clock=clock,
-                chance=Random(settings.seed) if settings.seed is not None else Random(),
+                chance=the_chance(),
                 owner=own_name(),
                 writer=writer,
                 parsers=pool,
                 concurrency=at_once,
                 delay=seconds(source.pace.delay) if delay is None else delay,
+                full=full,
             )
     finally:
         writer.shutdown()
@@ -120,14 +132,17 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
+    full: bool = False,
     errand: Errand | None = None,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
-    """Bring one source up to date, or run one errand over it. `prepare` is given the engine (to stop it) and its
-    progress (to watch it)."""
+    """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.
+    `prepare` is given the engine (to stop it) and its progress (to watch it)."""
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
-    async with tools_for(declared, store, concurrency=concurrency, delay=delay, processes=processes) as tools:
+    async with tools_for(
+        declared, store, concurrency=concurrency, delay=delay, processes=processes, full=full
+    ) as tools:
         progress = Progress(declared.source.name)
         engine = Engine(tools, progress, errand)
         prepare(engine, progress)

@@ -47,6 +47,7 @@ class Tools:
     parsers: Executor | None = None
     concurrency: int = 4
     delay: float = 0.25
+    full: bool = False  # read everything now, whenever it was read last
     rules: Rules = field(init=False)
     max_wait: float = field(init=False)
     experience: Experience = field(default_factory=Experience)

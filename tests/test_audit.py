@@ -127,10 +127,11 @@ def test_of_many_pages_each_is_as_likely_and_none_is_read_but_those_drawn(
         connection.execute(
             text(
                 "INSERT INTO pages (id, source, page_id, page_hash, url, fetch_url, host, status, first_seen_at) "
-                "VALUES (:id, :source, :id_text, :id_text, 'u', 'u', 'h', :status, '2026-01-01T00:00:00.000000Z')"
+                "VALUES (:id, :source, CAST(:name AS text), CAST(:name AS text), "
+                "'u', 'u', 'h', :status, '2026-01-01T00:00:00.000000Z')"
             ),
             [
-                {"id": number, "id_text": str(number), "source": source, "status": status}
+                {"id": number, "name": str(number), "source": source, "status": status}
                 for number in range(1, 1001)
                 for source, status in [
                     ("shop" if number > 900 else "other", "deleted" if number % 2 else "active"),

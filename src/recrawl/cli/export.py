@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +18,14 @@ if TYPE_CHECKING:
 
 
 def export(
-    table: Annotated[str, typer.Argument(help="A table of records, or pages, versions, events, dead_letters, bodies.")],
+    table: Annotated[str, typer.Argument(help="A table of records or its history, or pages, changes, events...")],
     form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.CSV,
     to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; else standard output.")] = None,
     source: SourceOption = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME|AGE", help="Only what changed since: 2026-11-30, 2026-11-30T08:00Z, 7d.")
+    ] = None,
+    after: Annotated[str | None, typer.Option(metavar="POS", help="Only changes after this position.")] = None,
     deleted: Annotated[bool, typer.Option("--deleted", help="Rows that are marked deleted, too.")] = False,
     excel: Annotated[bool, typer.Option("--excel", help="A CSV that Excel reads in the right encoding.")] = False,
     store: StoreOption = None,
@@ -33,13 +38,28 @@ def export(
         raise Misuse("--excel goes with CSV only", place="--excel", action="Leave it out, or take --format csv.")
     if json and to is None:
         raise Misuse("--json tells about a file", place="--json", action="Name one with --out; or take --format jsonl.")
-    options = {"form": form, "source": source, "deleted": deleted, "excel": excel}
+    options: dict[str, Any] = {"form": form, "source": source, "deleted": deleted, "excel": excel}
+    options |= {"since": _instant(since), "after": after}
     with known_store(store) as opened:
         count = _to_file(opened, table, to, options) if to else _to_output(opened, table, options)
     if json:
         emit({"table": table, "rows": count, "file": str(to)})
     elif to:
         err().print(f"{count:,} rows of {table} in {to}")
+
+
+def _instant(told: str | None) -> datetime | None:
+    """A time, in UTC unless it says otherwise, or a length of time before now."""
+    from recrawl.declare.policies import seconds
+    from recrawl.run.wire import the_clock
+
+    if told is None:
+        return None
+    try:
+        at = datetime.fromisoformat(told)
+    except ValueError:
+        return the_clock().now() - timedelta(seconds=seconds(told, place="--since"))
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _to_output(store: Store, table: str, options: dict[str, Any]) -> int:

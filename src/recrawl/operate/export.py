@@ -9,20 +9,18 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 import orjson
-from sqlalchemy import Connection, Select, select
-from sqlalchemy.types import JSON, Boolean, Float, Integer, Numeric, TypeEngine
+from sqlalchemy.types import JSON, Boolean, Float, Integer, Numeric, Text, TypeEngine
 
-from recrawl.declare.checks import suggestion
 from recrawl.errors import Misuse
+from recrawl.operate.exportable import exportable
 from recrawl.operate.formats import Format
 from recrawl.operate.warc import export_warc
-from recrawl.store import queries
+from recrawl.store.changes import changes
 from recrawl.store.database import Store
-from recrawl.store.tables import dead_letters, events, pages, versions
-from recrawl.store.types import Instant
+from recrawl.store.types import Instant, Json
 
 BODIES = "bodies"
-OWN_TABLES = ("pages", "versions", "events", "dead_letters")
+CHANGES = "changes"
 _CHUNK = 1000
 
 Types = Mapping[str, TypeEngine[Any]]
@@ -38,8 +36,13 @@ def export(
     source: str | None = None,
     deleted: bool = False,
     excel: bool = False,
+    since: datetime | None = None,
+    after: str | None = None,
 ) -> int:
-    """Write the rows of a record table, or of one of `OWN_TABLES`, to `out`; how many there were.
+    """Write the rows of a record table or its history, or of one of `OWN_TABLES`, to `out`; how many there were.
+
+    `since` leaves out what did not change after that instant. `after` is a position in the feed of versions, for
+    `changes` only, which are told in the order of their commits.
 
     Rows marked deleted are left out unless `deleted`. `excel` puts a byte order mark before a CSV, without which Excel
     takes it for another encoding. Stored bodies (`bodies`) go into a web archive only. Raises Misuse for an unknown
@@ -51,46 +54,45 @@ def export(
             raise Misuse(problem, place="--format", action=f"Write: recrawl export {BODIES} --format warc --out FILE")
         return export_warc(store, out, source=source)
     writer = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[form]
+    if excel:
+        out.write(b"\xef\xbb\xbf")
+    if table == CHANGES:
+        return writer(out, _CHANGE_TYPES, _changes(store, after, source, since))
+    if after is not None:
+        action = f"Write: recrawl export {CHANGES} --after POS; other tables take --since."
+        raise Misuse("positions are those of the feed of versions", place="--after", action=action)
     with store.read() as connection:
-        query = _own(table, source, deleted) if table in OWN_TABLES else _records(connection, table, source, deleted)
+        query, changed = exportable(connection, table, source, deleted=deleted)
+        if since is not None:
+            query = query.where(changed >= since)
         types = {str(column.name): column.type for column in query.selected_columns}
         rows = connection.execution_options(yield_per=_CHUNK).execute(query)
-        if excel:
-            out.write(b"\xef\xbb\xbf")
         return writer(out, types, rows.partitions())
 
 
-def _records(connection: Connection, name: str, source: str | None, deleted: bool) -> Select[Any]:
-    known = queries.record_tables(connection)
-    if name not in known:
-        raise Misuse(f"there is no table {name!r} to export", action=suggestion(name, [*known, *OWN_TABLES]))
-    table = queries.record_table(connection, name)
-    query = select(table)
-    if source is not None:
-        query = query.where(table.c["_source"] == source)
-    return query if deleted else query.where(table.c["_deleted_at"].is_(None))
+_CHANGE_TYPES: Types = {
+    "position": Text(),
+    "source": Text(),
+    "page_id": Text(),
+    "url": Text(),
+    "kind": Text(),
+    "version": Integer(),
+    "fetched_at": Instant(),
+    "source_updated_at": Instant(),
+    "content_hash": Text(),
+    "raw_hash": Text(),
+    "records": Json,
+}
 
 
-def _own(name: str, source: str | None, deleted: bool) -> Select[Any]:
-    """Inner numbers become what they stand for. The raw form of a dead letter is no column for a table."""
-    if name == "pages":
-        target = pages.alias("target")
-        columns = [column for column in pages.c if column.name not in ("page_hash", "moved_to")]
-        query = select(*columns, target.c.url.label("moved_to")).outerjoin(target, target.c.id == pages.c.moved_to)
-        query, of = query.order_by(pages.c.id), pages.c.source
-        if not deleted:
-            query = query.where(pages.c.status != "deleted")
-    else:
-        table = {"versions": versions, "events": events, "dead_letters": dead_letters}[name]
-        hidden = ("page", "raw", "raw_codec", "xid", "source")
-        columns = [column for column in table.c if column.name not in hidden]
-        of = table.c.source if "source" in table.c else pages.c.source
-        query = (
-            select(of, pages.c.page_id, pages.c.url, *columns)
-            .select_from(table.outerjoin(pages, pages.c.id == table.c.page))
-            .order_by(next(iter(table.primary_key)))
-        )
-    return query if source is None else query.where(of == source)
+def _changes(store: Store, after: str | None, source: str | None, since: datetime | None) -> Chunks:
+    more = True
+    while more:
+        part = changes(store, after, _CHUNK, source)
+        yield [
+            [getattr(row, name) for name in _CHANGE_TYPES] for row in part.rows if not since or row.fetched_at >= since
+        ]
+        after, more = part.position, part.more
 
 
 def _csv(out: BinaryIO, types: Types, chunks: Chunks) -> int:

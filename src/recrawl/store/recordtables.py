@@ -76,7 +76,7 @@ def ensure(store: Store, specs: Sequence[RecordSpec]) -> None:
         if store.is_postgres:
             connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('recrawl record tables'))"))
         for record in made:
-            _create_or_widen(connection, record)
+            make(connection, record)
 
     store.write(work)
     known.update({record.spec.table: record for record in made})
@@ -141,7 +141,8 @@ def _describe(spec: RecordSpec) -> RecordTable:
     return RecordTable(spec, _table(spec.table, types, spec.key), types)
 
 
-def _create_or_widen(connection: Connection, record: RecordTable) -> None:
+def make(connection: Connection, record: RecordTable) -> None:
+    """Create a record table, or widen the one that is there; and the view of its history, if it has one."""
     spec, table = record.spec, record.table
     there = inspect(connection)
     if not there.has_table(spec.table):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, demo, doctor, export, init, show, status, sync
+from recrawl.cli import approve, compare, database, demo, doctor, export, init, show, status, sync
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -27,6 +27,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    approve.approve,
     export.export,
     doctor.doctor,
     demo.demo,

@@ -29,6 +29,7 @@ from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
 from recrawl.model.work import PageState, PageView, Task
 from recrawl.steps import parsers
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.identify import identify
 from recrawl.steps.read import Reading
@@ -36,14 +37,14 @@ from recrawl.steps.tools import Tools
 from recrawl.store import contents, recordtables
 
 
-async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
     """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
     page = task.page
     assert page is not None
     if task.body_hash is not None:
         return await _reread(task, page, tools)
     try:
-        return await _look(task, page, tools, courtesy)
+        return await control.look(page, task.host, forced=task.forced)
     except TooFar as error:
         look = Look(at=tools.clock.now(), url=page.fetch_url)
         return Throttled(look=look, until=error.until)
@@ -52,10 +53,13 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
 _MOST_REQUESTS = 6
 
 
-async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) -> Outcome:
-    """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now."""
-    url, host = page.fetch_url, task.host
-    trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
+async def look_at(page: PageView, host: str, *, forced: bool = False, tools: Tools, courtesy: Courtesy) -> Outcome:
+    """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now.
+
+    Raises TooFar.
+    """
+    url = page.fetch_url
+    trusted = page.has_body and page.status is not PageState.FAILING and not forced and _same_rules(page, tools)
     known = page.validators if trusted else Validators()
     asked_again = 0
     for requests in range(1, _MOST_REQUESTS + 1):

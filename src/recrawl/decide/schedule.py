@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+"""Of a page that is looked at only when its stream sights it."""
 REFUSED_WAIT = timedelta(days=1)
 
 

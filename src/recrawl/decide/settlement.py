@@ -13,7 +13,7 @@ from datetime import datetime
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key
 from recrawl.decide.retry import backoff
-from recrawl.decide.schedule import REFUSED_WAIT, next_look, next_look_after_trouble
+from recrawl.decide.schedule import NEVER, REFUSED_WAIT, next_look, next_look_after_trouble
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -59,6 +59,19 @@ class Case:
 
 def judge(case: Case, outcome: Outcome) -> Verdict:
     """The verdict on an outcome. One page has at most one open task, so nothing but hints moved since its claim."""
+    verdict = _judged(case, outcome)
+    if case.page.taken_at is None or verdict.page.due_at is None:
+        return verdict
+    return replace(verdict, page=_looked_at_by_its_stream(verdict.page, outcome))
+
+
+def _looked_at_by_its_stream(page: PageFacts, outcome: Outcome) -> PageFacts:
+    """A page whose body comes with its sighting is due when it is sighted, and not before."""
+    read = isinstance(outcome, Changed | Unchanged)
+    return replace(page, due_at=NEVER, last_fetched_at=outcome.look.at if read else page.last_fetched_at)
+
+
+def _judged(case: Case, outcome: Outcome) -> Verdict:
     match outcome:
         case Unchanged():
             return _unchanged(case, outcome)

@@ -43,6 +43,7 @@ class PageFacts:
     observed: int
     hint: str | None
     hint_observed: int
+    taken_at: datetime | None
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
     failures: int

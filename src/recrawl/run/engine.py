@@ -87,7 +87,8 @@ class Engine:
         renewing = asyncio.create_task(self._renew())
         ending, complete = Ending.INTERRUPTED, False
         try:
-            opened = await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+            streams = await streams_of(tools)
+            opened = await tools.db(cycle.begin, tools.source.name, streams, tools.clock.now())
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
             closed = None if self._stopping else await self._close(opened)
@@ -275,8 +276,8 @@ class Engine:
 
     async def _close(self, opened: cycle.Cycle) -> bool | None:
         tools = self._tools
-        for finder in tools.source.finders:
-            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
+        for stream in (name for finder in tools.source.finders for name in finder.streams):
+            await tools.db(cursor.advance, tools.source.name, stream, tools.clock.now())
         return await tools.db(cycle.close, tools.source.name, opened.id, tools.clock.now())
 
     def _ending(self, closed: bool | None) -> Ending:

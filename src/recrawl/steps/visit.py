@@ -31,6 +31,7 @@ from recrawl.model.work import PageState, PageView, Task
 from recrawl.steps import parsers
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
 from recrawl.store import contents, recordtables
@@ -41,7 +42,7 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
     page = task.page
     assert page is not None
     if task.body_hash is not None:
-        return await _reread(task, page, tools)
+        return await _in_hand(task, page, tools)
     try:
         return await _look(task, page, tools, courtesy)
     except TooFar as error:
@@ -126,16 +127,21 @@ async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) ->
     return await _judge_content(page, look, body, raw_hash, tools)
 
 
-async def _reread(task: Task, page: PageView, tools: Tools) -> Outcome:
-    """The rules changed: read the stored body again; nothing is fetched."""
+async def _in_hand(task: Task, page: PageView, tools: Tools) -> Outcome:
+    """Nothing is fetched: the rules changed and the stored body is read again, or the body came with the sighting."""
     assert task.body_hash is not None
     stored = await tools.db(contents.last_look, page.id, task.body_hash)
+    if stored is None:
+        look = Look(at=tools.clock.now(), url=page.fetch_url)
+        return Broken(
+            look=look, kind="no_body", message=f"the body to be read of {page.fetch_url} is not stored any more"
+        )
     look = Look(at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type)
-    return await _judge_content(page, look, stored.body, task.body_hash, tools, reread=True)
+    return await _judge_content(page, look, stored.body, task.body_hash, tools, in_hand=True)
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
     """Read the body, and compare what it says with what is stored."""
     source = tools.source
@@ -148,7 +154,8 @@ async def _judge_content(
     await tools.db(recordtables.ensure, reading.specs)
     rows = await _with_known_moments(page, reading, tools)
     content = content_hash(rows)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
     if content == page.content_hash and page.version:
         return Unchanged(
             look=look,
@@ -169,9 +176,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=raw_hash == page.raw_hash and bool(page.version),
     )
 
 

@@ -23,3 +23,4 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
+    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))

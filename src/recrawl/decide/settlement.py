@@ -14,7 +14,7 @@ from recrawl.decide.deletion import cleared, confirmed
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
-from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.schedule import NEVER, REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -64,6 +64,19 @@ class Case:
 
 def judge(case: Case, outcome: Outcome) -> Verdict:
     """The verdict on an outcome. One page has at most one open task, so nothing but hints moved since its claim."""
+    verdict = _judged(case, outcome)
+    if case.page.taken_at is None or verdict.page.due_at is None:
+        return verdict
+    return replace(verdict, page=_looked_at_by_its_stream(verdict.page, outcome))
+
+
+def _looked_at_by_its_stream(page: PageFacts, outcome: Outcome) -> PageFacts:
+    """A page whose body comes with its sighting is due when it is sighted, and not before."""
+    read = isinstance(outcome, Changed | Unchanged)
+    return replace(page, due_at=NEVER, last_fetched_at=outcome.look.at if read else page.last_fetched_at)
+
+
+def _judged(case: Case, outcome: Outcome) -> Verdict:
     match outcome:
         case Unchanged():
             return _unchanged(case, outcome)
@@ -90,10 +103,7 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
 def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
     """The page after a good look: active, its troubles forgotten, its validators those of this answer, and due again
     by the `rate` of its changes."""
-    page, now = case.page, case.now
-    if page.status is PageState.SUSPECTED and not look.requests:
-        # What is stored was read again: that says nothing of whether the page is still there.
-        return replace(page, observed=max(page.observed, case.observed), generation=page.generation + 1, due_at=now)
+    page = case.page
     return replace(
         cleared(page),
         status=page_after(page.status, PageEvent.READ),

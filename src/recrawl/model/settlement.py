@@ -45,6 +45,7 @@ class PageFacts:
     lower_at: datetime | None
     hint: str | None
     hint_observed: int
+    taken_at: datetime | None
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
     change_rate: float | None  # changes a day that it is believed to make

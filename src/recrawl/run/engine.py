@@ -127,7 +127,7 @@ class Engine:
 
     async def _begin(self) -> cycle.Cycle:
         tools = self._tools
-        return await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+        return await tools.db(cycle.begin, tools.source.name, await streams_of(tools), tools.clock.now())
 
     async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
@@ -325,8 +325,8 @@ class Engine:
     async def _close(self, opened: cycle.Cycle) -> close.Closed | None:
         """End the cycle, and with it judge what has vanished."""
         tools = self._tools
-        for finder in tools.source.finders:
-            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
+        for stream in (name for finder in tools.source.finders for name in finder.streams):
+            await tools.db(cursor.advance, tools.source.name, stream, tools.clock.now())
         now, longest = tools.clock.now(), tools.rules.longest
         closed = await tools.db(close.close, tools.source.name, opened.id, tools.source.deletion, now, longest=longest)
         if closed is not None:

@@ -32,6 +32,7 @@ from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
 from recrawl.steps.judgement import doubt, mass_move
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
@@ -47,7 +48,7 @@ async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
             at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
         )
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
-        return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
+        return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
     await tools.experience.load(tools)
     host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
@@ -171,7 +172,7 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
     """Read the body, and compare what it says with what is stored."""
     source = tools.source
@@ -184,8 +185,9 @@ async def _judge_content(
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
+    reread = raw_hash == page.raw_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
-    if not same and not reread:
+    if not same and not in_hand:
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -199,9 +201,10 @@ async def _judge_content(
             raw=body,
             raw_hash=raw_hash,
         )
-    if not reread:
+    if not in_hand:
         tools.experience.good(page.id, reading.signals, away=away)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
     if same:
         return Unchanged(
             look=look,
@@ -211,7 +214,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
-            reread=reread,
+            reread=in_hand and reread,
         )
     return Changed(
         look=look,
@@ -223,9 +226,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=reread,
     )
 
 

@@ -103,6 +103,8 @@ pages = Table(
     Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
+    # When the body was taken that came with the sighting. Such a page is never fetched; its hint is the body's hash.
+    Column("taken_at", Instant),
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),

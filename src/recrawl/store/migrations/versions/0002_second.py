@@ -116,3 +116,4 @@ def upgrade() -> None:
         sqlite_where=sa.text("dropped IS NOT NULL"),
         postgresql_where=sa.text("dropped IS NOT NULL"),
     )
+    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))

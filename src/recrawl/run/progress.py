@@ -22,7 +22,10 @@ LOOKED_AT = (
 )
 """The ways in which a look at a page ends; their sum is the number of pages looked at."""
 
-DEAD = ("quarantined", "invalid", "failed")
+PUSHED = ("pushed_new", "pushed_changed", "pushed_duplicates", "pushed_regressions", "pushed_dead")
+"""What became of records that were pushed and that this run took out of the inbox."""
+
+DEAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 @dataclass(slots=True)
@@ -52,4 +55,7 @@ class Progress:
     def summary(self) -> dict[str, int]:
         """All lines, those that are 0 too, so that two runs can be compared."""
         names = ("found", "unchanged_hint", *LOOKED_AT, "postponed", "lost", "requests", "off_site", "bad_urls")
-        return {name: self.counts[name] for name in names} | {"looked_at": self.looked_at, "dead": self.dead}
+        return {name: self.counts[name] for name in (*names, *PUSHED)} | {
+            "looked_at": self.looked_at,
+            "dead": self.dead,
+        }

@@ -29,9 +29,9 @@ from recrawl.model.outcome import (
     Throttled,
     Unchanged,
 )
-from recrawl.model.record import Json
+from recrawl.model.record import FieldError, Json
 from recrawl.model.settlement import DeadLetter, NewVersion, PageFacts, TaskEnd, Verdict
-from recrawl.model.work import Stage, TaskState
+from recrawl.model.work import PageState, Stage, TaskState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,12 +111,22 @@ def _good(case: Case, look: Look) -> PageFacts:
     )
 
 
+def _as_it_stood(case: Case) -> PageFacts:
+    """A page that was in trouble when its stored body was read again, which says nothing of that trouble: it stays as
+    it stands, and is looked at soon."""
+    return replace(case.page, generation=case.page.generation + 1, due_at=case.now)
+
+
+def _only_reread(case: Case, found: Unchanged | Changed) -> bool:
+    return found.reread and not found.look.requests and case.page.status is not PageState.ACTIVE
+
+
 def _done(stage: Stage) -> TaskEnd:
     return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=stage)
 
 
 def _unchanged(case: Case, found: Unchanged) -> Verdict:
-    page = _good(case, found.look)
+    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
     if found.by is By.NOT_MODIFIED:
         # A 304 may leave out validators that stay in force (RFC 9111 section 4.3.4).
         page = replace(
@@ -145,7 +155,7 @@ def _changed(case: Case, found: Changed) -> Verdict:
     place = Order.NEWER
     if not found.reread:
         place = compare((key, case.observed), (before.order_key, before.observed), by=rules.order)
-    page = _good(case, found.look)
+    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
     if found.look.requests == 0:
         page = replace(page, etag=before.etag, last_modified=before.last_modified)
     back = place is Order.OLDER and bool(before.version)
@@ -299,8 +309,15 @@ def _invalid(case: Case, found: Invalid) -> Verdict:
         {"field": error.field, "kind": error.kind, "message": error.message, "value": error.value}
         for error in found.errors
     )
-    kind = ",".join(sorted({f"{error.field}:{error.kind}" for error in found.errors})) or "unreadable"
-    return _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
+    kind = ",".join(sorted({signature_of(error) for error in found.errors})) or "unreadable"
+    verdict = _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
+    # By other rules it may well be read, from what the dead letter keeps.
+    return replace(verdict, page=replace(verdict.page, reader_hash=case.rules.reader_hash))
+
+
+def signature_of(error: FieldError) -> str:
+    """What groups an error with others of its kind: field, kind of error, and how the value is written."""
+    return f"{error.field}:{error.kind}" + (f"({error.form})" if error.form else "")
 
 
 def _dead(

@@ -47,7 +47,8 @@ class By(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
     """The business content is what is stored. `raw_hash` is what this was judged against (304) or what came (else).
-    `rows` carry volatile fields to refresh; `body` comes along where the bytes differ."""
+    `rows` carry volatile fields to refresh; `body` comes along where the bytes differ. `reread`: the stored body was
+    read again, and nobody asked the source."""
 
     look: Look
     by: By
@@ -56,6 +57,7 @@ class Unchanged:
     structure_hash: str | None = None
     body: Body | None = None
     rows: tuple[RecordRow, ...] = ()
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

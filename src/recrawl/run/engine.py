@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from recrawl.errors import StoreUnavailable
-from recrawl.model.work import Task, TaskKind
+from recrawl.model.work import ASKED, Task, TaskKind
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
 from recrawl.steps.courtesy import PATIENCE, Courtesy
@@ -43,6 +44,18 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What an operator asked for, done beside all cycles: nothing is discovered, and no other work is taken up.
+
+    `plan(store, now=, expires_at=)` makes tasks of priority ASKED until it makes none; `told` hears what each
+    transaction came to.
+    """
+
+    plan: Callable[..., int]
+    told: Callable[[list[Task], Settled], None] = lambda _tasks, _settled: None
+
+
 @dataclass(slots=True)
 class Result:
     ending: Ending
@@ -53,10 +66,11 @@ class Result:
 
 
 class Engine:
-    """Brings one source up to date once: `await Engine(tools, progress).run()`."""
+    """Brings one source up to date once, or runs one errand: `await Engine(tools, progress).run()`."""
 
-    def __init__(self, tools: Tools, progress: Progress) -> None:
+    def __init__(self, tools: Tools, progress: Progress, errand: Errand | None = None) -> None:
         self._tools = tools
+        self._errand = errand
         self._progress = progress
         self._courtesy = Courtesy(tools)
         self._held: dict[int, Task] = {}
@@ -87,10 +101,10 @@ class Engine:
         renewing = asyncio.create_task(self._renew())
         ending, complete = Ending.INTERRUPTED, False
         try:
-            opened = await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+            opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
-            closed = None if self._stopping else await self._close(opened)
+            closed = await self._close(opened) if opened and not self._stopping else None
             complete = bool(closed)
             ending = self._ending(closed)
         finally:
@@ -105,7 +119,11 @@ class Engine:
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
         return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
 
-    async def _work(self, opened: cycle.Cycle, settler: Settler, writing: asyncio.Task[None]) -> None:
+    async def _begin(self) -> cycle.Cycle:
+        tools = self._tools
+        return await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+
+    async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
         room = 4 * self._tools.concurrency
         while not self._stopping:
@@ -136,16 +154,19 @@ class Engine:
             now=now,
             until=now + LEASE,
             after=self._last_host,
+            floor=ASKED if self._errand else None,
         )
         if claimed:
             self._last_host = claimed[-1].host
         return claimed
 
-    async def _plan(self, opened: cycle.Cycle) -> int:
+    async def _plan(self, opened: cycle.Cycle | None) -> int:
         """Make tasks for what is due; pages that this cycle has looked at are due after it began, and wait."""
         tools = self._tools
         now = tools.clock.now()
         common = {"now": now, "expires_at": now + TASK_LIFE}
+        if self._errand or opened is None:
+            return await tools.db(self._errand.plan, **common) if self._errand else 0
         made = await tools.db(plan.plan_rereads, tools.source.name, tools.source.reader_hash, **common)
         return made or await tools.db(plan.plan, tools.source.name, until=opened.started_at, **common)
 
@@ -180,6 +201,8 @@ class Engine:
             self._held.pop(task.id, None)
         self._progress.changes += settled.changed
         self._progress.add(settled.counts + Counter(lost=len(settled.lost)))
+        if self._errand:
+            self._errand.told(tasks, settled)
         self._moved.set()
 
     async def _drain(self, settler: Settler, writing: asyncio.Task[None]) -> None:
@@ -236,7 +259,8 @@ class Engine:
         """
         tools = self._tools
         now = tools.clock.now()
-        count, due = await tools.db(runs.open_work, tools.source.name, now)
+        least = {"floor": ASKED} if self._errand else {}
+        count, due = await tools.db(runs.open_work, tools.source.name, now, **least)
         self._progress.open_tasks = count
         if not count:
             return False

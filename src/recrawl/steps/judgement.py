@@ -50,6 +50,8 @@ async def _with_last_good(known: Known, page: PageView, tools: Tools) -> Known:
     if not page.has_body or page.raw_hash is None:
         return known
     last = await tools.db(contents.last_look, page.id, page.raw_hash)
+    if last is None:
+        return known
     own = signals_in(Page(page.url, last.final_url or page.url, last.body, last.content_type, last.fetched_at))
     return replace(
         known,

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from recrawl.clean.fingerprint import content_hash, settle_moments
 from recrawl.decide.answers import AskAgain, Content, NotModified, Redirected, look_of, meaning
-from recrawl.decide.urls import site_of
+from recrawl.decide.urls import host_of, site_of
 from recrawl.declare.specs import Kind
 from recrawl.model.fetched import Answer, Page, Request, Validators
 from recrawl.model.outcome import (
@@ -27,7 +27,7 @@ from recrawl.model.outcome import (
 )
 from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
-from recrawl.model.work import PageState, PageView, Task
+from recrawl.model.work import NO_HOST, PageState, PageView, Task
 from recrawl.steps import parsers
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
@@ -42,8 +42,12 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
     """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
     page = task.page
     assert page is not None
-    if task.body_hash is not None:
-        return await _reread(task, page, tools)
+    if (stored := await _in_hand(task, page, tools)) is not None:
+        look = Look(
+            at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
+        )
+        raw_hash = task.body_hash or sha256(stored.body).hexdigest()
+        return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
     await tools.experience.load(tools)
     try:
         outcome = await _look(task, page, tools, courtesy)
@@ -73,7 +77,8 @@ async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) ->
 
     A share of answers that say "not modified" is looked into at once, for ever, by a request without validators.
     """
-    url, host = page.fetch_url, task.host
+    url = page.fetch_url
+    host = host_of(url) if task.host == NO_HOST else task.host
     trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
     trusted = trusted and sends_validators(tools.experience, host, tools.chance.random)
     known = page.validators if trusted else Validators()
@@ -156,12 +161,13 @@ async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) ->
     return await _judge_content(page, look, body, raw_hash, tools)
 
 
-async def _reread(task: Task, page: PageView, tools: Tools) -> Outcome:
-    """The rules changed: read the stored body again; nothing is fetched."""
-    assert task.body_hash is not None
-    stored = await tools.db(contents.last_look, page.id, task.body_hash)
-    look = Look(at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type)
-    return await _judge_content(page, look, stored.body, task.body_hash, tools, reread=True)
+async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredLook | None:
+    """The body that a task brings along: nothing is fetched for it. None where it brings none, or it is gone."""
+    if task.body_hash is not None:
+        return await tools.db(contents.last_look, page.id, task.body_hash)
+    if task.replay_of is not None:
+        return await tools.db(contents.buried_look, task.replay_of)
+    return None
 
 
 async def _judge_content(
@@ -205,6 +211,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
+            reread=reread,
         )
     return Changed(
         look=look,

@@ -40,7 +40,9 @@ WITH taken AS MATERIALIZED (
   ORDER BY {order} LIMIT :most {skip}
 )
 UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
-  lease_until = :until, observed = CASE WHEN body_hash IS NULL THEN :observed ELSE coalesce(observed, :observed) END
+  lease_until = :until,
+  observed = CASE WHEN coalesce(body_hash, CAST(replay_of AS text)) IS NULL THEN :observed
+             ELSE coalesce(observed, :observed) END
 WHERE id IN (SELECT id FROM taken) RETURNING id
 """
 _VIEW = """
@@ -63,11 +65,12 @@ def claim(
     now: datetime,
     until: datetime,
     after: str = "",
+    floor: int | None = None,
 ) -> list[Task]:
     """Take up to `count` tasks, under one new token, with a lease to `until`; their attempt is counted here.
 
     `specs` maps each source that this worker serves to the spec hash of the declaration it holds; a source that the
-    database knows with another one is left to workers that hold that.
+    database knows with another one is left to workers that hold that. `floor` leaves aside what is less urgent.
     """
     token = token_hex(16)
 
@@ -83,7 +86,8 @@ def claim(
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
-                    which="crashes > 0" if which is None else "crashes = 0 AND host = :host",
+                    which=("crashes > 0" if which is None else "crashes = 0 AND host = :host")
+                    + ("" if floor is None else f" AND priority >= {floor:d}"),
                     order=order,
                     sources=rowset(store, {"source": "text"}, "sources"),
                     skip="FOR UPDATE SKIP LOCKED" if store.is_postgres else "",
@@ -176,6 +180,7 @@ def _task(row: Mapping[Any, Any]) -> Task:
         lease_until=row["lease_until"],
         forced=bool(row["forced"]),
         body_hash=row["body_hash"],
+        replay_of=row["replay_of"],
         stream=row["stream"],
         cycle=row["cycle"],
         page=page,

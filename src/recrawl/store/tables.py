@@ -177,6 +177,8 @@ versions = Table(
     Column("run", BigInteger),
     Column("xid", Xid),
     UniqueConstraint("page", "version"),
+    # The order of the change feed. SQLite fills no xid, and keeps an empty index.
+    Index("ix_versions_feed", "xid", "seq", **_where("xid IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 
@@ -334,6 +336,10 @@ dead_letters = Table(
     Column("reason", Text, nullable=False),
     Column("raw", LargeBinary),
     Column("raw_codec", String(16)),
+    # With what must be known to read the raw bytes as they were read first.
+    Column("fetched_at", Instant),
+    Column("final_url", Text),
+    Column("content_type", Text),
     Column("errors", Json),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False),
@@ -404,6 +410,30 @@ tokens = Table(
     Column("expires_at", Instant),
     Column("revoked_at", Instant),
     sqlite_autoincrement=True,
+)
+
+# The inbox: one row per chunk of pushed records. Its data go once the chunk is settled; the row stays, as the receipt
+# that the same Idempotency-Key is answered with, and as the account of what became of the records.
+pushes = Table(
+    "pushes",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("chunk", Integer, primary_key=True),
+    Column("task", BigInteger),  # NULL where no line was JSON
+    Column("digest", String(64), nullable=False),
+    _count("records"),
+    _count("refused"),  # lines that were no JSON
+    Column("codec", String(16)),
+    Column("data", LargeBinary),
+    Column("accepted_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    _count("new"),
+    _count("changed"),
+    _count("duplicates"),
+    _count("regressions"),
+    _count("dead"),
+    Index("ix_pushes_task", "task", unique=True),
 )
 
 # What good pages of a source look like, as sums; workers add to it now and then.

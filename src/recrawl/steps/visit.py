@@ -173,8 +173,10 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 async def _judge_content(
     page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
 ) -> Outcome:
-    """Read the body, and compare what it says with what is stored."""
+    """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
+    page; what was in hand is what it was taken for."""
     source = tools.source
+    fetched = look.requests > 0
     final_url = look.final_url or page.fetch_url
     reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
     rows: tuple[RecordRow, ...] = ()
@@ -185,7 +187,7 @@ async def _judge_content(
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
-    if not same and not reread:
+    if not same and fetched:
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -199,7 +201,7 @@ async def _judge_content(
             raw=body,
             raw_hash=raw_hash,
         )
-    if not reread:
+    if fetched:
         tools.experience.good(page.id, reading.signals, away=away)
     kept = None if reread else Body(raw_hash, "plain", len(body), body)
     if same:

@@ -23,6 +23,7 @@ from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
 from tests.support.scenes import PAGE, Scene
+from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import one, rows
 
 
@@ -140,3 +141,44 @@ def test_a_scenario_is_recorded_as_it_says(scenario: dict[str, Any], store: Stor
             assert line in _LINES[step["expect"]["outcome"]], (number, step["expect"])
             check(step, scene, store)
             later(timedelta(hours=1))
+
+
+def _validators(request: dict[str, Any], now: str) -> dict[str, str]:
+    """The validators among the headers of a cache test's answer; a number stands for a time."""
+    headers = {name: value for name, value, *_ in request.get("response_headers", [])}
+    found = {name: headers[name] for name in ("ETag", "Last-Modified") if name in headers}
+    return {name: value if isinstance(value, str) else now for name, value in found.items()}
+
+
+def test_validators_go_back_as_every_cache_test_gave_them_and_a_304_renews_them(cases: Path, store: Store) -> None:
+    """A store of pages is no cache: it asks again where a cache would still answer, so `cached` is no matter here."""
+    suites = json.loads((cases / "http" / "cache_tests.json").read_bytes())["suites"]
+    chosen = [t for s in suites if s["id"] in ("conditional-lm", "conditional-inm", "update304") for t in s["tests"]]
+    given, renewed = "Wed, 01 Jan 2020 00:00:00 GMT", "Thu, 02 Jan 2020 00:00:00 GMT"
+    first = {f"/{t['id']}": _validators(t["requests"][0], given) for t in chosen}
+    then = {f"/{t['id']}": _validators(t["requests"][1], renewed) for t in chosen if len(t["requests"]) > 1}
+    with ScriptedSite() as site:
+        for path, validators in first.items():
+            text = {"Content-Type": "text/plain"}
+            site[path] = [
+                Reply(path, headers=text | validators),
+                Reply(status=304, headers=then.get(path, {})) if validators else Reply(path, headers=text),
+                Reply(status=304) if validators else Reply(path, headers=text),
+            ]
+        find = Urls([site.url + path for path in first])
+        source = Declared(Source("caches", find=find, read=whole, forced_looks=0.0), "test")
+        expected: tuple[dict[str, dict[str, str]], ...] = (
+            {},
+            first,
+            {path: first[path] | then.get(path, {}) for path in first},
+        )
+        for sent in expected:
+            site.forget()
+            asyncio.run(sync_source(source, store, delay=0.0))
+            names = {"If-None-Match": "ETag", "If-Modified-Since": "Last-Modified"}
+            for asked in site.asked:
+                if asked.path in first:
+                    got = {name: asked.headers[header] for header, name in names.items() if header in asked.headers}
+                    assert got == sent.get(asked.path, {}), asked.path
+            assert len(site.paths()) == len(first)
+    assert one(store, "SELECT count(*) FROM versions") == len(first)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
-from recrawl.decide.schedule import REFUSED_WAIT, next_look, next_look_after_trouble
+from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -84,11 +84,10 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
             return _invalid(case, outcome)
 
 
-def _good(case: Case, look: Look) -> PageFacts:
-    """The page after a good look: active, its troubles forgotten, its validators those of this answer."""
-    page, now = case.page, case.now
-    hinted = page.hint is not None and case.rules.hints_believed
-    due = next_look(now, shortest=case.rules.shortest, longest=case.rules.longest, hinted=hinted)
+def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
+    """The page after a good look: active, its troubles forgotten, its validators those of this answer, and due again
+    by the `rate` of its changes."""
+    page = case.page
     return replace(
         page,
         status=page_after(page.status, PageEvent.READ),
@@ -104,7 +103,8 @@ def _good(case: Case, look: Look) -> PageFacts:
         confirms=0,
         confirm_at=None,
         generation=page.generation + 1,
-        due_at=due,
+        change_rate=rate,
+        due_at=_due(case, rate, hinted=page.hint is not None and case.rules.hints_believed),
         deleted_at=None,
         delete_reason=None,
         moved_to=None,
@@ -121,12 +121,32 @@ def _only_reread(case: Case, found: Unchanged | Changed) -> bool:
     return found.reread and not found.look.requests and case.page.status is not PageState.ACTIVE
 
 
+def _due(case: Case, rate: float | None, *, hinted: bool) -> datetime:
+    rules = case.rules
+    return next_look(case.now, rate=rate, shortest=rules.shortest, longest=rules.longest, hinted=hinted, draw=case.draw)
+
+
+def _learned(case: Case, look: Look, *, changed: bool, updated: datetime | None = None) -> float | None:
+    """The changes a day that the page is believed to make after this look. Reading stored bytes again is none."""
+    page = case.page
+    if not look.requests or (page.change_rate is not None and page.last_fetched_at is None):
+        return page.change_rate
+    if page.change_rate is None or page.last_fetched_at is None:
+        since = updated or page.source_updated_at or page.last_changed_at or case.now
+        return first_rate(shortest=case.rules.shortest, age=(case.now - since).total_seconds())
+    elapsed = max(0.0, (look.at - page.last_fetched_at).total_seconds())
+    return after_look(page.change_rate, elapsed, changed=changed)
+
+
 def _done(stage: Stage) -> TaskEnd:
     return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=stage)
 
 
 def _unchanged(case: Case, found: Unchanged) -> Verdict:
-    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
+    if _only_reread(case, found):
+        page = _as_it_stood(case)
+    else:
+        page = _good(case, found.look, _learned(case, found.look, changed=False))
     if found.by is By.NOT_MODIFIED:
         # A 304 may leave out validators that stay in force (RFC 9111 section 4.3.4).
         page = replace(
@@ -155,7 +175,10 @@ def _changed(case: Case, found: Changed) -> Verdict:
     place = Order.NEWER
     if not found.reread:
         place = compare((key, case.observed), (before.order_key, before.observed), by=rules.order)
-    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look)
+    rate = before.change_rate
+    if place is not Order.OLDER and not found.reread:
+        rate = _learned(case, found.look, changed=True, updated=found.source_updated_at)
+    page = _as_it_stood(case) if _only_reread(case, found) else _good(case, found.look, rate)
     if found.look.requests == 0:
         page = replace(page, etag=before.etag, last_modified=before.last_modified)
     back = place is Order.OLDER and bool(before.version)
@@ -242,7 +265,7 @@ def _moved(case: Case, found: Moved) -> Verdict:
         last_fetched_at=found.look.at,
         failures=0,
         generation=case.page.generation + 1,
-        due_at=next_look(case.now, shortest=case.rules.shortest, longest=case.rules.longest, hinted=True),
+        due_at=_due(case, None, hinted=True),
     )
     told: dict[str, Json] = {"to": found.url, "status": found.look.status}
     return Verdict(page=page, end=_done(Stage.FETCH), count="moved", event=("moved", told))
@@ -275,11 +298,13 @@ def _throttled(case: Case, found: Throttled) -> Verdict:
         state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
         stage=Stage.FETCH,
         due_at=found.until,
-        error_class="throttled",
-        error=f"the host answers {found.look.status} and asks to wait until {found.until:%Y-%m-%d %H:%M:%S} UTC",
+        error_class=found.kind,
+        error=found.message
+        or f"the host answers {found.look.status} and asks to wait until {found.until:%Y-%m-%d %H:%M:%S} UTC",
         refund=True,
     )
-    return Verdict(page=case.page, end=end, count="postponed", host_backoff=found.until)
+    held = found.until if found.host_wide else None
+    return Verdict(page=case.page, end=end, count="postponed", host_backoff=held)
 
 
 def _broken(case: Case, found: Broken) -> Verdict:

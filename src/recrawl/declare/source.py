@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from inspect import isfunction
 from types import FunctionType
@@ -17,7 +17,7 @@ from recrawl.declare.article import Article
 from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern, share, suggestion, web_host
 from recrawl.declare.finders import Auto, Feed, Finder, Urls
 from recrawl.declare.planned import Basic, Bearer, refuse_planned
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace, Span, seconds
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import Misuse
@@ -36,8 +36,9 @@ class Source:
     `read` is a `Record` class, several, or a function from a `Fetched` to records. `page_id` is what identifies a page:
     names of fields, or a regular expression on the URL (its first group, or all that it matches); None: the canonical
     URL. `zone` (IANA) and `currency` (ISO 4217) are those of texts that name none. `order` is how versions are ordered.
-    `hosts` are further hosts whose pages may be read; `max_wait` caps what a Retry-After can ask for; `max_age` is how
-    long a task may wait before it expires (None: two intervals).
+    `every` is how often `recrawl run` goes through it (None: as that command says). `hosts` are further hosts whose
+    pages may be read; `max_wait` caps what a Retry-After can ask for; `max_age` is how long a task may wait before it
+    expires (None: two intervals).
     """
 
     name: str
@@ -50,7 +51,9 @@ class Source:
     order: Literal["observed", "updated", "version"] = "observed"
     revisit: Adaptive = field(default_factory=Adaptive)
     identity: Identity = field(default_factory=Identity)
+    every: Span | None = None
     pace: Pace = field(default_factory=Pace)
+    budget: Budget = field(default_factory=Budget)
     deletion: Deletion = field(default_factory=Deletion)
     auth: Bearer | Basic | None = None
     forced_looks: float = 0.01
@@ -73,7 +76,7 @@ class Source:
             if name not in ("name", "find", "read", "page_id"):
                 value = conform(getattr(self, name), hint, f"{place}.{name}")
                 object.__setattr__(self, name, value)
-        for name in ("revisit", "identity", "pace", "deletion"):
+        for name in ("revisit", "identity", "pace", "budget", "deletion"):
             object.__setattr__(self, name, checked(getattr(self, name), f"{place}.{name}"))
         object.__setattr__(self, "find", _finders(self.find, f"{place}.find"))
         for name in ("read", "page_id"):
@@ -251,6 +254,11 @@ def _check_policies(source: Source, place: str) -> None:
     share(source.deletion.max_vanish, f"{place}.deletion.max_vanish")
     at_least(source.max_attempts, 1, f"{place}.max_attempts")
     at_least(source.pace.concurrency, 1, f"{place}.pace.concurrency")
+    for name, most in asdict(source.budget).items():
+        if most is not None:
+            at_least(most, 1, f"{place}.budget.{name}")
+    if source.every is not None:
+        at_least(seconds(source.every), 1, f"{place}.every")
     for name in ("suspect_after", "confirm_after", "delete_after"):
         at_least(getattr(source.deletion, name), 1, f"{place}.deletion.{name}")
     if seconds(source.revisit.min) > seconds(source.revisit.max):

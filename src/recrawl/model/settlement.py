@@ -47,6 +47,7 @@ class PageFacts:
     hint_observed: int
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
+    change_rate: float | None  # changes a day that it is believed to make
     failures: int
     misses: int
     gone_at: datetime | None

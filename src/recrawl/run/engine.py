@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from recrawl.decide import pace
 from recrawl.errors import StoreUnavailable
 from recrawl.model.work import ASKED, Task, TaskKind
 from recrawl.run.owner import dead
@@ -140,12 +141,14 @@ class Engine:
                 if self._held:
                     self._moved.clear()
                     await self._moved.wait()
-                elif not await self._wait_for_others():
+                elif not await self._wait_for_others(opened):
                     return
 
     async def _claim(self, count: int) -> list[Task]:
         tools = self._tools
         now = tools.clock.now()
+        if self._courtesy.spent_until is not None:
+            return []
         claimed = await tools.db(
             claim.claim,
             count,
@@ -168,7 +171,17 @@ class Engine:
         if self._errand or opened is None:
             return await tools.db(self._errand.plan, **common) if self._errand else 0
         made = await tools.db(plan.plan_rereads, tools.source.name, tools.source.reader_hash, **common)
-        return made or await tools.db(plan.plan, tools.source.name, until=opened.started_at, **common)
+        most = 0 if made else await self._courtesy.left(plan.MOST)
+        if not most:
+            return made
+        return await tools.db(
+            plan.plan,
+            tools.source.name,
+            until=opened.started_at,
+            share=pace.share(tools.delay),
+            most=most,
+            **common,
+        )
 
     def _start(self, task: Task, settler: Settler) -> None:
         self._held[task.id] = task
@@ -181,7 +194,7 @@ class Engine:
             self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
-        outcome = await visit(task, self._tools, self._courtesy)
+        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._courtesy))
         self._progress.add(Counter(requests=outcome.look.requests))
         await settler.put(task, outcome)
 
@@ -252,7 +265,7 @@ class Engine:
             await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
             await tools.db(runs.sweep, now - _SWEEP_AFTER)
 
-    async def _wait_for_others(self) -> bool:
+    async def _wait_for_others(self, opened: cycle.Cycle | None) -> bool:
         """Nothing is held and nothing can be claimed: wait for what is due soon, or for what others hold.
 
         False: nothing is left, or the rest is due too late for this run.
@@ -262,8 +275,10 @@ class Engine:
         least = {"floor": ASKED} if self._errand else {}
         count, due = await tools.db(runs.open_work, tools.source.name, now, **least)
         self._progress.open_tasks = count
-        if not count:
+        spent = self._courtesy.spent_until
+        if not count and not (opened and spent and await self._still_due(opened)):
             return False
+        due = max(due or spent, spent) if spent else due
         if due is None:
             if await self._superseded():
                 return False
@@ -279,6 +294,10 @@ class Engine:
         self._reaped_at = None
         self._progress.waiting = None
         return True
+
+    async def _still_due(self, opened: cycle.Cycle) -> bool:
+        """Whether pages are due for which the budget had nothing left."""
+        return await self._tools.db(plan.anything_due, self._tools.source.name, opened.started_at)
 
     async def _superseded(self) -> bool:
         """Whether other workers serve this source by another declaration, or somebody paused it: then this run ends."""

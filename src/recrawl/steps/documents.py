@@ -14,7 +14,7 @@ from recrawl.decide.urls import canonical_url, host_of, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
 from recrawl.model.fetched import Answer, Failure, Request, Validators
-from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
+from recrawl.model.outcome import Broken, Gone, Outcome, Quarantined, Refused, Rejected, Throttled
 from recrawl.model.record import Json
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Task
@@ -214,7 +214,7 @@ async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | T
     try:
         return await _follow(stream, url, validators)
     except TooFar as error:
-        wait = Throttled(look=Look(at=stream.tools.clock.now(), url=url), until=error.until)
+        wait = error.as_outcome(url, stream.tools.clock.now())
         return Trouble(url, "throttled", f"{url}: {error}", again=True, wait=wait)
 
 

@@ -22,7 +22,6 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
-    Throttled,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
@@ -52,8 +51,7 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
     try:
         outcome = await _look(task, page, tools, courtesy)
     except TooFar as error:
-        look = Look(at=tools.clock.now(), url=page.fetch_url)
-        return Throttled(look=look, until=error.until)
+        return error.as_outcome(page.fetch_url, tools.clock.now())
     _learn(task, page, outcome, tools)
     await tools.experience.keep(tools)
     return outcome

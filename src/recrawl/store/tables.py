@@ -65,6 +65,7 @@ sources = Table(
     Column("reader_hash", String(64), nullable=False),
     _flag("paused"),
     Column("paused_reason", Text),
+    Column("every", Float(53)),  # seconds between two passes, where they are due by themselves
 )
 
 pages = Table(
@@ -99,6 +100,7 @@ pages = Table(
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),
+    Column("change_rate", Float(53)),  # changes a day that it is believed to make
     _count("failures"),
     _count("misses"),
     Column("gone_at", Instant),
@@ -306,6 +308,7 @@ cycles = Table(
     Column("counts", Json),
     CheckConstraint("state IN ('open', 'closed')", name="state"),
     Index("uq_cycles_open", "source", unique=True, **_where("state = 'open'")),
+    Index("ix_cycles_source", "source", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -384,10 +387,22 @@ hosts = Table(
     # Seconds since 1970: slots are handed out by arithmetic inside one statement.
     Column("next_at", Float(53), nullable=False, server_default=text("0")),
     Column("backoff_until", Float(53), nullable=False, server_default=text("0")),
+    _count("troubles"),  # how often in a row it was left alone for being in trouble
     Column("delay", Float(53)),
     Column("latency", Float(53)),
     Column("robots", Text),
     Column("robots_at", Float(53)),
+)
+
+# What was spent of a declared budget in its last hour or day, of all workers together; `began` in seconds since 1970.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),  # "source NAME" or "host NAME"
+    Column("span", Integer, primary_key=True),  # seconds
+    Column("most", BigInteger, nullable=False),
+    Column("began", Float(53), nullable=False),
+    Column("used", BigInteger, nullable=False),
 )
 
 # SQLite has no sequences; PostgreSQL has a sequence of this name instead of this row.

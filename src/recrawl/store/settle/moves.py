@@ -171,6 +171,7 @@ def _take_over(
         "order_key": old.order_key,
         "observed": max(old.observed, new.observed),
         "last_changed_at": now,
+        "change_rate": old.change_rate,
         "status": PageState.MOVED if new.status is PageState.MOVED else PageState.ACTIVE,
     }
     connection.execute(update(pages).where(pages.c.id == new.id).values(carried))

@@ -77,3 +77,17 @@ def upgrade() -> None:
         sa.Column("recent", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("source", "kind", "name", name=op.f("pk_trust")),
     )
+    # Schedules: what is believed of pages, when passes are due, budgets, hosts in trouble.
+    op.add_column("pages", sa.Column("change_rate", sa.Float(53), nullable=True))
+    op.add_column("sources", sa.Column("every", sa.Float(53), nullable=True))
+    op.add_column("hosts", sa.Column("troubles", sa.Integer(), server_default=sa.text("0"), nullable=False))
+    op.create_index("ix_cycles_source", "cycles", ["source", "id"])
+    op.create_table(
+        "budgets",
+        sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("span", sa.Integer(), nullable=False),
+        sa.Column("most", sa.BigInteger(), nullable=False),
+        sa.Column("began", sa.Float(53), nullable=False),
+        sa.Column("used", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("scope", "span", name=op.f("pk_budgets")),
+    )

@@ -63,7 +63,8 @@ def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
         return
     moved = bool(outcome.structure_hash and page.structure_hash) and outcome.structure_hash != page.structure_hash
     tools.experience.looked(moved=moved)
-    if page.hint_stayed and page.status is PageState.ACTIVE and not outcome.look.conditional:
+    full = not outcome.look.conditional or tools.experience.validators_believed(task.host)
+    if page.hint_stayed and page.status is PageState.ACTIVE and full:
         tools.experience.checked_hint(page.id, true=isinstance(outcome, Unchanged))
 
 

@@ -45,7 +45,7 @@ def status(
 
 def _needs_attention(one: SourceStatus) -> bool:
     ended_well = one.run is not None and one.run.state in ("finished", "running")
-    return bool(one.dead_letters or one.paused or one.tasks.get("failed") or not ended_well)
+    return bool(one.dead_letters or one.paused or one.held or one.tasks.get("failed") or not ended_well)
 
 
 def _facts(one: SourceStatus) -> dict[str, object]:
@@ -67,6 +67,10 @@ def _show(one: SourceStatus) -> None:
     for name, told in lines:
         if told:
             console.print(f"  {name:11} {told}")
+    if one.held:
+        console.print(
+            f"  held back   {one.held:,} pages vanished at once: recrawl approve {safe(one.source)}", style="yellow"
+        )
     if one.dead_letters:
         _letters(one)
     console.print()

@@ -114,13 +114,14 @@ def _value(default: Any, kind: Kind, place: str) -> Any:
 
 def _source(name: str, table: dict[str, Any], records: dict[str, type[Record]], place: str) -> Source:
     no_others(table, _SOURCE_KEYS, place)
-    if "find" not in table:
-        action = 'Write for instance find = { sitemap = "https://..." }.'
+    if "find" not in table and "read" not in table:
+        action = 'Write for instance find = { sitemap = "https://..." }, or only read = for records that are pushed.'
         raise Misuse("the source has no find", place=place, action=action)
     if "auth" in table:
         refuse_planned(Bearer, f"{place}.auth")
     options = dict(table)
-    options["find"] = _find(options["find"], f"{place}.find")
+    if "find" in options:
+        options["find"] = _find(options["find"], f"{place}.find")
     if "page_id" in options:
         options["page_id"] = _page_id(options["page_id"], f"{place}.page_id")
     for key, cls in _POLICIES.items():

@@ -53,6 +53,9 @@ class PageFacts:
     gone_at: datetime | None
     confirms: int
     confirm_at: datetime | None
+    absent_since: datetime | None
+    held: bool
+    approved: bool
     due_at: datetime | None
     generation: int
     deleted_at: datetime | None

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from recrawl.decide import pace
@@ -20,13 +21,14 @@ from recrawl.errors import StoreUnavailable
 from recrawl.model.work import ASKED, Task, TaskKind
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import PATIENCE, Courtesy
 from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
 from recrawl.steps.settling import Settler
 from recrawl.steps.tools import Tools
-from recrawl.steps.visit import visit
-from recrawl.store import claim, cursor, cycle, leases, plan, reap, recordtables, runs, sources
+from recrawl.steps.visit import look_at, visit
+from recrawl.store import claim, close, cursor, cycle, leases, plan, reap, recordtables, runs, sources
 from recrawl.store.leases import LeaseLost
 from recrawl.store.settle import Settled
 
@@ -41,6 +43,7 @@ class Ending(StrEnum):
     FINISHED = "finished"
     FAILURES = "failures"  # to its end, with failures or dead letters
     WAITING = "waiting"  # the rest is not due yet
+    APPROVAL = "approval"  # too many pages would vanish: a person has to agree
     NOTHING = "nothing"  # discovery found nothing to work on
     INTERRUPTED = "interrupted"
 
@@ -64,6 +67,7 @@ class Result:
     progress: Progress
     until: datetime | None = None
     troubles: tuple[Trouble, ...] = ()
+    closed: close.Closed | None = None
 
 
 class Engine:
@@ -74,6 +78,7 @@ class Engine:
         self._errand = errand
         self._progress = progress
         self._courtesy = Courtesy(tools)
+        self._control = Control(tools, partial(look_at, tools=tools, courtesy=self._courtesy))
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
         self._troubles: list[Trouble] = []
@@ -100,13 +105,13 @@ class Engine:
         writing = asyncio.create_task(settler.serve())
         writing.add_done_callback(lambda _: self._moved.set())
         renewing = asyncio.create_task(self._renew())
-        ending, complete = Ending.INTERRUPTED, False
+        ending: Ending = Ending.INTERRUPTED
+        closed: close.Closed | None = None
         try:
             opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
             closed = await self._close(opened) if opened and not self._stopping else None
-            complete = bool(closed)
             ending = self._ending(closed)
         finally:
             under_way = [writing, renewing, *self._jobs.values()]
@@ -116,9 +121,9 @@ class Engine:
             with suppress(StoreUnavailable):  # what ends the run is told; leases run out, and the run is buried later
                 await self._give_back()
                 await tools.experience.keep(tools, at_end=True)
-                counts = self._progress.summary()
+                counts, complete = self._progress.summary(), closed is not None and closed.complete
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
+        return Result(ending, complete, self._progress, self._until, tuple(self._troubles), closed)
 
     async def _begin(self) -> cycle.Cycle:
         tools = self._tools
@@ -194,7 +199,7 @@ class Engine:
             self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
-        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._courtesy))
+        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._control))
         self._progress.add(Counter(requests=outcome.look.requests))
         await settler.put(task, outcome)
 
@@ -317,20 +322,27 @@ class Engine:
         for wait in pending:
             wait.cancel()
 
-    async def _close(self, opened: cycle.Cycle) -> bool | None:
+    async def _close(self, opened: cycle.Cycle) -> close.Closed | None:
+        """End the cycle, and with it judge what has vanished."""
         tools = self._tools
         for finder in tools.source.finders:
             await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
-        return await tools.db(cycle.close, tools.source.name, opened.id, tools.clock.now())
+        now, longest = tools.clock.now(), tools.rules.longest
+        closed = await tools.db(close.close, tools.source.name, opened.id, tools.source.deletion, now, longest=longest)
+        if closed is not None:
+            self._progress.vanished(closed.deleted, suspected=closed.suspected, held=closed.held)
+        return closed
 
-    def _ending(self, closed: bool | None) -> Ending:
+    def _ending(self, closed: close.Closed | None) -> Ending:
         if self._stopping:
             return Ending.INTERRUPTED
+        if closed is not None and closed.held:
+            return Ending.APPROVAL
         if self._until is not None:
             return Ending.WAITING
         if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or closed is False:
+        if self._progress.dead or self._troubles or (closed is not None and not closed.complete):
             return Ending.FAILURES
         return Ending.FINISHED
 

@@ -59,9 +59,9 @@ def read(page: Page, source: Source) -> Reading:
         specs=tuple(specs.values()),
         structure_hash=found.structure_hash,
         canonical=_canonical(found.canonical, page, source),
-        page_id=_page_id(rows, specs, source),
-        source_version=_text(rows[0], first.version),
-        source_updated_at=_instant(rows[0], first.updated),
+        page_id=page_id_in(rows, specs, source),
+        source_version=text_in(rows[0], first.version),
+        source_updated_at=instant_in(rows[0], first.updated),
         signals=signals,
     )
 
@@ -93,7 +93,7 @@ def _canonical(url: str | None, page: Page, source: Source) -> str | None:
     return named
 
 
-def _page_id(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source) -> str | None:
+def page_id_in(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source) -> str | None:
     """The business id of the page, where fields tell it: that of the first record that has them all."""
     names = source.page_fields
     if not names:
@@ -104,11 +104,13 @@ def _page_id(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source
     return None
 
 
-def _text(row: RecordRow, field: str | None) -> str | None:
+def text_in(row: RecordRow, field: str | None) -> str | None:
+    """The value of a field as text; None of no field."""
     value = row.data.get(field) if field else None
     return None if value is None else str(value)
 
 
-def _instant(row: RecordRow, field: str | None) -> datetime | None:
+def instant_in(row: RecordRow, field: str | None) -> datetime | None:
+    """The time that a field holds; None of no field."""
     value = row.data.get(field) if field else None
     return datetime.fromisoformat(value) if isinstance(value, str) else None

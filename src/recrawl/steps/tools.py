@@ -60,6 +60,8 @@ class Tools:
             shortest=seconds(source.revisit.min),
             longest=seconds(source.revisit.max),
             reader_hash=source.reader_hash,
+            confirm_after=source.deletion.confirm_after,
+            confirm_gap=seconds(source.deletion.confirm_gap),
         )
 
     async def db(self, verb: Callable[Concatenate[Store, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

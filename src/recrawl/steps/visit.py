@@ -28,6 +28,7 @@ from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
 from recrawl.model.work import NO_HOST, PageState, PageView, Task
 from recrawl.steps import parsers
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
@@ -37,7 +38,7 @@ from recrawl.steps.tools import Tools
 from recrawl.store import contents, recordtables
 
 
-async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
     """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
     page = task.page
     assert page is not None
@@ -48,8 +49,9 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
         return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
     await tools.experience.load(tools)
+    host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
-        outcome = await _look(task, page, tools, courtesy)
+        outcome = await control.look(page, host, forced=task.forced)
     except TooFar as error:
         return error.as_outcome(page.fetch_url, tools.clock.now())
     _learn(task, page, outcome, tools)
@@ -71,14 +73,14 @@ def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
 _MOST_REQUESTS = 6
 
 
-async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def look_at(page: PageView, host: str, *, forced: bool = False, tools: Tools, courtesy: Courtesy) -> Outcome:
     """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now.
 
     A share of answers that say "not modified" is looked into at once, for ever, by a request without validators.
+    Raises TooFar.
     """
     url = page.fetch_url
-    host = host_of(url) if task.host == NO_HOST else task.host
-    trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
+    trusted = page.has_body and page.status is not PageState.FAILING and not forced and _same_rules(page, tools)
     trusted = trusted and sends_validators(tools.experience, host, tools.chance.random)
     known = page.validators if trusted else Validators()
     asked_again = 0

@@ -41,7 +41,7 @@ WITH taken AS MATERIALIZED (
 )
 UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
   lease_until = :until,
-  observed = CASE WHEN coalesce(body_hash, CAST(replay_of AS text)) IS NULL THEN :observed
+  observed = CASE WHEN kind <> 'clean' AND coalesce(body_hash, CAST(replay_of AS text)) IS NULL THEN :observed
              ELSE coalesce(observed, :observed) END
 WHERE id IN (SELECT id FROM taken) RETURNING id
 """
@@ -86,7 +86,7 @@ def claim(
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
-                    which=("crashes > 0" if which is None else "crashes = 0 AND host = :host")
+                    which=("crashes > 0 AND host <> ''" if which is None else "crashes = 0 AND host = :host")
                     + ("" if floor is None else f" AND priority >= {floor:d}"),
                     order=order,
                     sources=rowset(store, {"source": "text"}, "sources"),
@@ -104,13 +104,43 @@ def claim(
     return store.write(work)
 
 
+def claim_chunks(
+    store: Store, count: int, *, specs: Mapping[str, str], owner: str, now: datetime, until: datetime
+) -> list[Task]:
+    """Take up to `count` chunks of pushed records, which have no host, as `claim` takes the rest."""
+    token = token_hex(16)
+
+    def work(connection: Connection) -> list[Task]:
+        served = _served(connection, specs)
+        sources = packed({"source": name} for name in served)
+        for which, order, most in (
+            ("crashes > 0 AND host = ''", "id", 1),
+            ("crashes = 0 AND host = ''", "priority DESC, due_at, id", count),
+        ):
+            statement = text(
+                _TAKE.format(
+                    which=which,
+                    order=order,
+                    sources=rowset(store, {"source": "text"}, "sources"),
+                    skip="FOR UPDATE SKIP LOCKED" if store.is_postgres else "",
+                )
+            ).bindparams(instant("until", until))
+            values = {"owner": owner, "token": token, "sources": sources, "observed": None, "most": most}
+            taken = [row.id for row in connection.execute(statement, values)] if served else []
+            if taken:
+                return _views(store, connection, taken)
+        return []
+
+    return store.write(work)
+
+
 def _served(connection: Connection, specs: Mapping[str, str]) -> list[str]:
     rows = connection.execute(text("SELECT name, spec_hash FROM sources WHERE NOT paused"))
     return [row.name for row in rows if specs.get(row.name) == row.spec_hash]
 
 
 # Ordered by id, so that both databases read the small index of such tasks, and not all of a source's.
-_CRASHED = text("SELECT source FROM tasks WHERE state = 'pending' AND crashes > 0 ORDER BY id LIMIT 100")
+_CRASHED = text("SELECT source FROM tasks WHERE state = 'pending' AND crashes > 0 AND host <> '' ORDER BY id LIMIT 100")
 
 
 def _places(
@@ -147,26 +177,28 @@ def _views(store: Store, connection: Connection, ids: Sequence[int]) -> list[Tas
     return [_task(row) for row in rows.mappings()]
 
 
+def page_view(row: Mapping[Any, Any]) -> PageView:
+    """A page as a visit needs it, of a row whose `page` is its id."""
+    return PageView(
+        id=row["page"],
+        page_id=row["page_id"],
+        url=row["url"],
+        fetch_url=row["fetch_url"],
+        status=PageState(row["status"]),
+        version=row["version"],
+        validators=Validators(row["etag"], row["last_modified"]),
+        raw_hash=row["raw_hash"],
+        content_hash=row["content_hash"],
+        structure_hash=row["structure_hash"],
+        reader_hash=row["reader_hash"],
+        content_type=row["content_type"],
+        has_body=row["stored"] is not None,
+        failures=row["failures"],
+        hint_stayed=bool(row["hint_stayed"]),
+    )
+
+
 def _task(row: Mapping[Any, Any]) -> Task:
-    page = None
-    if row["page"] is not None:
-        page = PageView(
-            id=row["page"],
-            page_id=row["page_id"],
-            url=row["url"],
-            fetch_url=row["fetch_url"],
-            status=PageState(row["status"]),
-            version=row["version"],
-            validators=Validators(row["etag"], row["last_modified"]),
-            raw_hash=row["raw_hash"],
-            content_hash=row["content_hash"],
-            structure_hash=row["structure_hash"],
-            reader_hash=row["reader_hash"],
-            content_type=row["content_type"],
-            has_body=row["stored"] is not None,
-            failures=row["failures"],
-            hint_stayed=bool(row["hint_stayed"]),
-        )
     return Task(
         id=row["id"],
         token=row["lease_token"],
@@ -180,8 +212,8 @@ def _task(row: Mapping[Any, Any]) -> Task:
         lease_until=row["lease_until"],
         forced=bool(row["forced"]),
         body_hash=row["body_hash"],
-        replay_of=row["replay_of"],
         stream=row["stream"],
         cycle=row["cycle"],
-        page=page,
+        page=page_view(row) if row["page"] is not None else None,
+        replay_of=row["replay_of"],
     )

@@ -91,3 +91,28 @@ def upgrade() -> None:
         sa.Column("used", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("scope", "span", name=op.f("pk_budgets")),
     )
+
+    op.add_column("pages", sa.Column("absent_since", Instant(), nullable=True))
+    op.drop_index("ix_pages_source_status", "pages")
+    op.create_index("ix_pages_source_status", "pages", ["source", "status", "host", "id"], unique=False)
+    watched = (
+        "deleted_at IS NULL AND (misses > 0 OR (gone_at IS NOT NULL AND version > 0) OR status = 'suspected' "
+        "OR held OR approved)"
+    )
+    op.create_index(
+        "ix_pages_watched",
+        "pages",
+        ["source"],
+        unique=False,
+        sqlite_where=sa.text(watched),
+        postgresql_where=sa.text(watched),
+    )
+    op.create_index("ix_documents_cycle", "documents", ["source", "stream", "cycle"], unique=False)
+    op.create_index(
+        "ix_members_dropped",
+        "members",
+        ["document", "page"],
+        unique=False,
+        sqlite_where=sa.text("dropped IS NOT NULL"),
+        postgresql_where=sa.text("dropped IS NOT NULL"),
+    )

@@ -361,7 +361,7 @@ def _quarantined(case: Case, found: Quarantined) -> Verdict:
     """The page keeps its data; what came in its place, and why it is not believed, is kept beside it."""
     kind = f"quarantined, {found.name}" if found.name else "quarantined"
     signs: tuple[dict[str, Json], ...] = tuple(
-        {"kind": name, "weight": weight, "message": told} for name, weight, told in found.signs
+        {"field": name, "kind": "sign", "message": told, "value": f"{weight:+}"} for name, weight, told in found.signs
     )
     return _dead(case, found.look, Stage.JUDGE, kind, found.reason, "quarantined", raw=found.raw, errors=signs)
 

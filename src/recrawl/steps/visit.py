@@ -66,7 +66,8 @@ def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
         return
     moved = bool(outcome.structure_hash and page.structure_hash) and outcome.structure_hash != page.structure_hash
     tools.experience.looked(moved=moved)
-    if page.hint_stayed and page.status is PageState.ACTIVE and not outcome.look.conditional:
+    full = not outcome.look.conditional or tools.experience.validators_believed(task.host)
+    if page.hint_stayed and page.status is PageState.ACTIVE and full:
         tools.experience.checked_hint(page.id, true=isinstance(outcome, Unchanged))
 
 
@@ -174,8 +175,10 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 async def _judge_content(
     page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
-    """Read the body, and compare what it says with what is stored."""
+    """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
+    page; what was in hand is what it was taken for."""
     source = tools.source
+    fetched = look.requests > 0
     final_url = look.final_url or page.fetch_url
     reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
     rows: tuple[RecordRow, ...] = ()
@@ -187,7 +190,7 @@ async def _judge_content(
     same = content is not None and content == page.content_hash and bool(page.version)
     reread = raw_hash == page.raw_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
-    if not same and not in_hand:
+    if not same and fetched:
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -201,7 +204,7 @@ async def _judge_content(
             raw=body,
             raw_hash=raw_hash,
         )
-    if not in_hand:
+    if fetched:
         tools.experience.good(page.id, reading.signals, away=away)
     kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
     told = told_of(page.url, body, source)

@@ -158,7 +158,8 @@ async def _moved(page: PageView, look: Look, target: str, tools: Tools) -> Outco
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
+    known = raw_hash == page.raw_hash and page.has_body and bool(page.version)
+    if known and page.status is not PageState.FAILING and _same_rules(page, tools):
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 

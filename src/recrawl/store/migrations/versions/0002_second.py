@@ -117,20 +117,6 @@ def upgrade() -> None:
         postgresql_where=sa.text("dropped IS NOT NULL"),
     )
     op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
-    )
-    # The change feed.
-    op.create_index(
-        "ix_versions_feed",
-        "versions",
-        ["xid", "seq"],
-        unique=False,
-        sqlite_where=sa.text("xid IS NOT NULL"),
-        postgresql_where=sa.text("xid IS NOT NULL"),
-    )
-    # Dead letters that are read again.
-    op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
-    op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
-    op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
     # Pages that an operator took back to an older version.
     op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
     # Retention: bodies that work in hand still needs.
@@ -141,3 +127,4 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("body_hash IS NOT NULL"),
         postgresql_where=sa.text("body_hash IS NOT NULL"),
+    )

@@ -2,16 +2,13 @@
 
 from recrawl.declare.article import Article
 from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
-from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
+from recrawl.declare.finders import Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
 from recrawl.declare.planned import (
     AfterId,
     Api,
     Basic,
     Bearer,
-    Derived,
     Keywords,
-    Links,
-    Listing,
     NextLink,
     NextToken,
     Offset,

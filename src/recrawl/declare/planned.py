@@ -70,21 +70,6 @@ class AfterId(Paging): ...
 
 
 @dataclass(frozen=True)
-class Listing(_OneAddress):
-    _: KW_ONLY
-    links: str | None = None
-    next: str | None = None
-
-
-@dataclass(frozen=True)
-class Links(_OneAddress):
-    _: KW_ONLY
-    follow: str | None = None
-    pages: str | None = None
-    depth: int | None = None
-
-
-@dataclass(frozen=True)
 class Api(_OneAddress):
     _: KW_ONLY
     items: str | None = None
@@ -104,19 +89,11 @@ class Keywords(Finder):
         super().__init__()
 
 
-class Derived(Finder):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__()
-
-
 _INSTEAD = "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses that you make yourself."
 
 NOT_YET: dict[type, str] = {
-    Listing: _INSTEAD,
-    Links: _INSTEAD,
     Api: "Use Urls([...]) with the addresses of the API's answers, each read as one page of JSON with jmes and each=.",
     Keywords: _INSTEAD,
-    Derived: _INSTEAD,
     Bearer: "Leave auth= out: only what is public can be read.",
     Basic: "Leave auth= out: only what is public can be read.",
 }

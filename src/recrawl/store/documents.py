@@ -12,6 +12,7 @@ from recrawl.model.fetched import Validators
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.leases import fence
+from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import documents, members
 
 
@@ -28,6 +29,7 @@ class Document:
     reading: int
     complete: bool
     spec: str | None  # the declaration by whose rules it was read
+    leads_to: tuple[str, ...] = ()  # the documents that it links to
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -58,6 +60,7 @@ def _document(row: Any) -> Document:
         reading=row.reading,
         complete=row.complete,
         spec=known.get("spec"),
+        leads_to=tuple(row.leads_to or ()),
     )
 
 
@@ -126,21 +129,29 @@ def end_reading(
     *,
     cycle: int,
     kind: str,
-    body_hash: str,
+    body_hash: str | None,
     validators: Validators,
     spec: str,
     complete: bool,
+    leads_to: Sequence[str] = (),
 ) -> None:
     """A document was read to its end. Only a complete reading drops the members that it no longer lists; of an
-    incomplete one nothing is remembered that could spare the next request."""
+    incomplete one, and of one without `body_hash`, nothing is remembered that could spare the next request."""
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
-        kept = _kept(validators, spec) if complete else None
+        kept = _kept(validators if body_hash else Validators(), spec) if complete else None
         reading = connection.execute(
             update(documents)
             .where(documents.c.id == known.id)
-            .values(kind=kind, hash=body_hash if complete else None, validators=kept, cycle=cycle, complete=complete)
+            .values(
+                kind=kind,
+                hash=body_hash if complete else None,
+                validators=kept,
+                cycle=cycle,
+                complete=complete,
+                leads_to=list(leads_to) or None,
+            )
             .returning(documents.c.reading)
         ).scalar_one()
         if complete:
@@ -187,3 +198,37 @@ def members_of(store: Store, known: Document) -> Members:
     with store.read() as connection:
         row = connection.execute(statement, {"document": known.id}).one()
         return Members(row.listed, row.spared)
+
+
+def pages_of(store: Store, known: Document) -> list[int]:
+    """The ids of the pages that a document lists now."""
+    with store.read() as connection:
+        rows = connection.execute(
+            select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
+        )
+        return list(rows.scalars())
+
+
+_FORGET = """
+DELETE FROM members WHERE dropped IS NOT NULL AND document IN (SELECT r.id FROM {rows})
+AND EXISTS (
+  SELECT 1 FROM members m JOIN documents d ON d.id = m.document
+  WHERE m.page = members.page AND m.dropped IS NULL AND d.source = :source AND d.stream = :stream AND d.cycle = :cycle)
+"""
+
+
+def forget_moved(
+    store: Store, task: int, token: str, source: str, stream: str, ids: Sequence[int], *, cycle: int
+) -> int:
+    """Forget that these documents once listed pages which other documents of the stream list in this cycle; how many.
+
+    In a listing every page passes through every document on its way down: kept, that would be their product.
+    """
+    statement = text(_FORGET.format(rows=rowset(store, {"id": "int"})))
+
+    def work(connection: Connection) -> int:
+        fence(connection, task, token)
+        values = {"source": source, "stream": stream, "cycle": cycle}
+        return connection.execute(statement, {**values, "rows": packed({"id": one} for one in ids)}).rowcount
+
+    return store.write(work)

@@ -140,6 +140,7 @@ documents = Table(
     _flag("complete"),
     Column("parent", BigInteger),
     _count("parent_reading"),
+    Column("leads_to", Json),  # URLs of the documents that it links to; those of an index have it for a parent
     Index("ix_documents_parent", "parent", "parent_reading"),
     sqlite_autoincrement=True,
 )
@@ -152,6 +153,7 @@ members = Table(
     Column("reading", Integer, nullable=False),
     Column("dropped", Integer),
     Index("ix_members_page", "page"),
+    Index("ix_members_dropped", "document", **_where("dropped IS NOT NULL")),
 )
 
 versions = Table(

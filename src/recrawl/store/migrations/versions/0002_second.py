@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service."""
+"""Tokens of the HTTP service; links between documents."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,4 +22,13 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tokens")),
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
+    )
+    # Links between documents, and members that a document no longer lists.
+    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))
+    op.create_index(
+        "ix_members_dropped",
+        "members",
+        ["document"],
+        sqlite_where=sa.text("dropped IS NOT NULL"),
+        postgresql_where=sa.text("dropped IS NOT NULL"),
     )

@@ -29,7 +29,6 @@ class Turn:
     """
 
     url: str
-    document: int
     leads_to: tuple[str, ...]
     shown: Shown | None = None
     final_url: str = ""
@@ -74,9 +73,9 @@ class LinkWalk:
         if isinstance(shown, Trouble):
             return shown
         if shown is not None and not shown.pages and not shown.documents and self.drops_empty:
-            return Turn(url, known.id, (), shown, answer.final_url, moved=True)
+            return Turn(url, (), shown, answer.final_url, moved=True)
         if again and shown is not None and shown.digest == self.digests.get(url):
-            return Turn(url, known.id, known.leads_to)
+            return Turn(url, known.leads_to)
         self.digests[url] = known.hash if shown is None else shown.digest
         if shown is None or (trusted and shown.digest == known.hash):
             sent = answer.validators or known.validators
@@ -98,7 +97,7 @@ class LinkWalk:
         if counted:
             self.stream.count(found=len(listed))
         fresh = self._meet(listed)
-        return Turn(url, known.id, known.leads_to, resumed=resumed, fresh=fresh)
+        return Turn(url, known.leads_to, resumed=resumed, fresh=fresh)
 
     async def _take_in(self, known: documents.Document, shown: Shown, answer: Answer, *, again: bool) -> Turn:
         stream = self.stream
@@ -131,7 +130,7 @@ class LinkWalk:
             complete=True,
             leads_to=leads_to,
         )
-        return Turn(known.url, known.id, leads_to, shown, answer.final_url, moved=True, fresh=fresh, new=new)
+        return Turn(known.url, leads_to, shown, answer.final_url, moved=True, fresh=fresh, new=new)
 
     def _meet(self, pages: Iterable[int]) -> int:
         """Note pages as met; how many of them were not before."""

@@ -16,7 +16,6 @@ from recrawl.declare import Listing
 from recrawl.discover.links import read_listing
 from recrawl.steps.documents import Stream, Trouble
 from recrawl.steps.linked import MOST, LinkWalk, Turn
-from recrawl.store import documents
 
 MOST_PASSES = 5
 _ENOUGH_PASSES = 3
@@ -56,13 +55,8 @@ async def walk_listing(stream: Stream, finder: Listing) -> None:
     pager = _Pager(walk, finder, stream)
     if not await _go_on(pager, finder.url):
         return
-    if len(pager.pages) > 1 and await _may_have_moved(pager) and not await _until_it_stands_still(pager):
-        return
-    task = stream.task
-    ids = [turn.document for turn in pager.pages]
-    await stream.tools.db(
-        documents.forget_moved, task.id, task.token, task.source, stream.name, ids, cycle=stream.cycle
-    )
+    if len(pager.pages) > 1 and await _may_have_moved(pager):
+        await _until_it_stands_still(pager)
 
 
 async def _go_on(pager: _Pager, url: str | None) -> bool:
@@ -162,21 +156,19 @@ async def _may_have_moved(pager: _Pager) -> bool:
     return again.moved
 
 
-async def _until_it_stands_still(pager: _Pager) -> bool:
-    """Read the listing again, backward and forward in turn. False: it never stood still, or could not be read."""
+async def _until_it_stands_still(pager: _Pager) -> None:
+    """Read the listing again, backward and forward in turn; that it never stood still is a trouble."""
     for number in range(2, MOST_PASSES + 1):
         if pager.stream.troubles:
-            return False
+            return
         moved, late = await _again(pager, backward=number % 2 == 0)
-        if pager.stream.troubles:
-            return False
         if not moved or (number >= _ENOUGH_PASSES and not late):
-            return True
+            return
     message = (
         f"{pager.finder.url} moves faster than it can be read: after {MOST_PASSES} passes there was still something "
         "that the others had missed, so nothing is concluded from what was not seen"
     )
-    return pager.trouble(pager.finder.url, "moving", message)
+    pager.trouble(pager.finder.url, "moving", message)
 
 
 async def _again(pager: _Pager, *, backward: bool) -> tuple[bool, int]:
@@ -191,7 +183,7 @@ async def _again(pager: _Pager, *, backward: bool) -> tuple[bool, int]:
             pager.addresses.discard(canonical_url(turn.url))
         elif isinstance(again, Trouble):
             pager.stream.troubles.append(again)
-            return True, late
+            return False, late
         else:
             moved |= again.moved
             late += again.fresh if turn is not pager.pages[0] else 0
@@ -199,7 +191,7 @@ async def _again(pager: _Pager, *, backward: bool) -> tuple[bool, int]:
     pager.pages = there[::-1] if backward else there
     if not pager.pages:
         pager.trouble(pager.finder.url, "no_links", f"nothing is listed on {pager.finder.url} any more")
-        return True, late
+        return False, late
     count = len(pager.pages)
     last = pager.pages[-1]
     if last.leads_to and canonical_url(last.leads_to[0]) not in pager.addresses:

@@ -12,7 +12,6 @@ from recrawl.model.fetched import Validators
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.leases import fence
-from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import documents, members
 
 
@@ -207,28 +206,3 @@ def pages_of(store: Store, known: Document) -> list[int]:
             select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
         )
         return list(rows.scalars())
-
-
-_FORGET = """
-DELETE FROM members WHERE dropped IS NOT NULL AND document IN (SELECT r.id FROM {rows})
-AND EXISTS (
-  SELECT 1 FROM members m JOIN documents d ON d.id = m.document
-  WHERE m.page = members.page AND m.dropped IS NULL AND d.source = :source AND d.stream = :stream AND d.cycle = :cycle)
-"""
-
-
-def forget_moved(
-    store: Store, task: int, token: str, source: str, stream: str, ids: Sequence[int], *, cycle: int
-) -> int:
-    """Forget that these documents once listed pages which other documents of the stream list in this cycle; how many.
-
-    In a listing every page passes through every document on its way down: kept, that would be their product.
-    """
-    statement = text(_FORGET.format(rows=rowset(store, {"id": "int"})))
-
-    def work(connection: Connection) -> int:
-        fence(connection, task, token)
-        values = {"source": source, "stream": stream, "cycle": cycle}
-        return connection.execute(statement, {**values, "rows": packed({"id": one} for one in ids)}).rowcount
-
-    return store.write(work)

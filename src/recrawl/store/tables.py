@@ -153,7 +153,6 @@ members = Table(
     Column("reading", Integer, nullable=False),
     Column("dropped", Integer),
     Index("ix_members_page", "page"),
-    Index("ix_members_dropped", "document", **_where("dropped IS NOT NULL")),
 )
 
 versions = Table(

@@ -23,12 +23,5 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
-    # Links between documents, and members that a document no longer lists.
+    # Links between documents.
     op.add_column("documents", sa.Column("leads_to", Json, nullable=True))
-    op.create_index(
-        "ix_members_dropped",
-        "members",
-        ["document"],
-        sqlite_where=sa.text("dropped IS NOT NULL"),
-        postgresql_where=sa.text("dropped IS NOT NULL"),
-    )

@@ -32,6 +32,7 @@ from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
 from recrawl.steps.judgement import doubt, mass_move
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
@@ -47,7 +48,7 @@ async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
             at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
         )
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
-        return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
+        return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
     await tools.experience.load(tools)
     host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
@@ -157,7 +158,8 @@ async def _moved(page: PageView, look: Look, target: str, tools: Tools) -> Outco
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
+    known = raw_hash == page.raw_hash and page.has_body and bool(page.version)
+    if known and page.status is not PageState.FAILING and _same_rules(page, tools):
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 
@@ -172,7 +174,7 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
     """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
     page; what was in hand is what it was taken for."""
@@ -187,6 +189,7 @@ async def _judge_content(
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
+    reread = raw_hash == page.raw_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
     if not same and fetched:
         finding = await doubt(page, look, reading, tools, away=away)
@@ -204,7 +207,8 @@ async def _judge_content(
         )
     if fetched:
         tools.experience.good(page.id, reading.signals, away=away)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
     if same:
         return Unchanged(
             look=look,
@@ -214,7 +218,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
-            reread=reread,
+            reread=in_hand and reread,
         )
     return Changed(
         look=look,
@@ -226,9 +230,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=reread,
     )
 
 

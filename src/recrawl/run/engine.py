@@ -61,7 +61,7 @@ class Engine:
         self._courtesy = Courtesy(tools)
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
-        self._troubles: list[Trouble] = []
+        self._troubles: dict[str | None, list[Trouble]] = {}  # of each stream what its last attempt met
         self._moved = asyncio.Event()
         self._stopping = False
         self._failed: BaseException | None = None
@@ -103,7 +103,7 @@ class Engine:
                 await self._give_back()
                 counts = self._progress.summary()
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
+        return Result(ending, complete, self._progress, self._until, self._told())
 
     async def _work(self, opened: cycle.Cycle, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
@@ -157,7 +157,7 @@ class Engine:
 
     async def _perform(self, task: Task, settler: Settler) -> None:
         if task.kind is TaskKind.DISCOVER:
-            self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
+            self._troubles[task.stream] = await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
         outcome = await visit(task, self._tools, self._courtesy)
@@ -285,11 +285,14 @@ class Engine:
             return Ending.INTERRUPTED
         if self._until is not None:
             return Ending.WAITING
-        if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
+        if self._told() and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or closed is False:
+        if self._progress.dead or self._told() or closed is False:
             return Ending.FAILURES
         return Ending.FINISHED
+
+    def _told(self) -> tuple[Trouble, ...]:
+        return tuple(trouble for troubles in self._troubles.values() for trouble in troubles)
 
     async def _give_back(self) -> None:
         held = [(task.id, task.token) for task in self._held.values()]

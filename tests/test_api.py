@@ -14,10 +14,12 @@ import pytest
 from sqlalchemy import text
 
 from recrawl.declare import (
+    Adaptive,
     AfterId,
     Api,
     Basic,
     Bearer,
+    Deletion,
     NextLink,
     NextToken,
     Offset,
@@ -359,6 +361,44 @@ def test_an_item_that_is_no_longer_listed_is_no_longer_a_member(api: ScriptedApi
     ) == ["5"]
 
 
+def test_an_item_that_is_gone_for_good_is_deleted_and_comes_back_when_it_is_listed_again(
+    api: ScriptedApi, store: Store
+) -> None:
+    api.add(*rows(12))
+    policy = {"deletion": Deletion(suspect_after=2, delete_after=4)}
+    sync(source(api, policies=policy), store)
+    api.remove(5)
+    for _ in range(3):
+        sync(source(api, policies=policy), store)
+        assert 5 in ids(store)
+    sync(source(api, policies=policy), store)
+    assert ids(store) == set(range(1, 13)) - {5}
+    assert found(store, "SELECT name FROM items WHERE id = 5") == ["item 5"]
+    assert {call.path for call in api.calls()} == {"/offset"}
+    api.add(row(5))
+    sync(source(api, policies=policy), store)
+    assert ids(store) == set(range(1, 13))
+    assert found(
+        store, "SELECT kind FROM versions v JOIN pages p ON p.id = v.page WHERE p.page_id = '5' ORDER BY seq"
+    ) == [
+        "created",
+        "deleted",
+        "restored",
+    ]
+
+
+def test_an_item_that_is_suspected_and_listed_again_is_acquitted(api: ScriptedApi, store: Store) -> None:
+    api.add(*rows(12))
+    sync(source(api), store)
+    api.remove(5)
+    for _ in range(2):
+        sync(source(api), store)
+    assert found(store, "SELECT page_id FROM pages WHERE status = 'suspected'") == ["5"]
+    api.add(row(5))
+    sync(source(api), store)
+    assert found(store, "SELECT count(*) FROM pages WHERE status = 'active'") == [12]
+
+
 def test_ids_keep_all_their_digits_and_the_order_of_keys_is_no_change(api: ScriptedApi, store: Store) -> None:
     long = 2**62 + 1
     api.on_answer = lambda _number, _call: Reply(
@@ -394,19 +434,32 @@ def test_new_rules_read_the_stored_items_again(api: ScriptedApi, store: Store) -
 
 def test_an_older_item_never_takes_the_place_of_a_newer_one(api: ScriptedApi, store: Store) -> None:
     api.add(row(1, "2026-02-01T00:00:00Z", name="newer"))
-    by_time = source(api, updated="updated", policies={"order": "updated"})
+    by_time = source(api, updated="updated", policies={"order": "updated", "revisit": Adaptive(min="1h")})
     sync(by_time, store)
     api.add(row(1, "2026-01-01T00:00:00Z", name="older"))
     result = sync(by_time, store)
     assert result.progress.counts["regressions"] == 1
     assert found(store, "SELECT name FROM items") == ["newer"]
     assert found(store, "SELECT source_updated_at IS NOT NULL FROM pages") in ([True], [1])
+    assert sync(by_time, store).progress.counts["regressions"] == 1
+
+
+def test_a_source_that_keeps_saying_the_older_state_means_it(api: ScriptedApi, store: Store) -> None:
+    api.add(row(1, "2026-02-01T00:00:00Z", name="newer"))
+    by_time = source(api, updated="updated", policies={"order": "updated", "revisit": Adaptive(min="1h")})
+    sync(by_time, store)
+    api.add(row(1, "2026-01-01T00:00:00Z", name="older"))
+    sync(by_time, store)
+    pass_time(timedelta(hours=2))
+    sync(by_time, store)
+    assert found(store, "SELECT name FROM items") == ["older"]
+    assert found(store, "SELECT kind FROM versions ORDER BY seq") == ["created", "rollback"]
     assert sync(by_time, store).progress.looked_at == 0
 
 
 def test_versions_of_items_are_ordered_by_their_numbers(api: ScriptedApi, store: Store) -> None:
     api.add(row(1, name="tenth", rev=10))
-    by_version = source(api, version="rev", policies={"order": "version"})
+    by_version = source(api, version="rev", policies={"order": "version", "revisit": Adaptive(min="1h")})
     sync(by_version, store)
     api.add(row(1, name="ninth", rev=9))
     assert sync(by_version, store).progress.counts["regressions"] == 1

@@ -6,7 +6,7 @@ from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
 from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
 from recrawl.declare.paging import AfterId, NextLink, NextToken, Offset, PageNumber
 from recrawl.declare.planned import Derived, Keywords, Links, Listing
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.secrets import Basic, Bearer, env
 from recrawl.declare.source import Source, from_url
@@ -20,6 +20,7 @@ __all__ = [
     "Auto",
     "Basic",
     "Bearer",
+    "Budget",
     "Count",
     "Deletion",
     "Derived",

@@ -7,6 +7,7 @@ from rich.table import Table
 from recrawl.cli import advice
 from recrawl.cli.surface import Exit, out, safe
 from recrawl.run.engine import Ending, Result
+from recrawl.run.progress import PUSHED
 from recrawl.steps.documents import Trouble
 
 _CODES = {
@@ -125,6 +126,11 @@ def table(result: Result, waiting: int) -> Table:
     for name, words in _VANISHED.items():
         if counts[name]:
             lines.add_row(f"  {words}", f"{counts[name]:,}", style="yellow" if name == "held" else None)
+    if pushed := sum(counts[name] for name in PUSHED):
+        lines.add_row("  pushed, and taken out of the inbox", f"{pushed:,}")
+        for name, words in zip(PUSHED, _PUSHED_LINES, strict=True):
+            if counts[name]:
+                lines.add_row(f"    {words}", f"{counts[name]:,}", style="yellow" if name in _BAD else None)
     for name, words in (("postponed", "tried again later"), ("lost", "dropped, as another worker had them")):
         if counts[name]:
             lines.add_row(f"  {words}", f"{counts[name]:,}")
@@ -137,7 +143,8 @@ def table(result: Result, waiting: int) -> Table:
     return lines
 
 
-_BAD = ("quarantined", "invalid", "failed")
+_PUSHED_LINES = ("new", "changed", "duplicates", "older than what is stored", "not valid data")
+_BAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 def _changes(result: Result) -> None:

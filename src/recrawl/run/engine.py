@@ -19,6 +19,7 @@ from typing import Any
 from recrawl.decide import pace
 from recrawl.errors import StoreUnavailable
 from recrawl.model.work import ASKED, Task, TaskKind
+from recrawl.run.inbox import Inbox
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
 from recrawl.steps.control import Control
@@ -108,6 +109,8 @@ class Engine:
         ending: Ending = Ending.INTERRUPTED
         closed: close.Closed | None = None
         try:
+            if self._errand is None:
+                await self._take_pushes(run)
             opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
@@ -125,10 +128,22 @@ class Engine:
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
         return Result(ending, complete, self._progress, self._until, self._told(), closed)
 
+    async def _take_pushes(self, run: int) -> None:
+        """Settle what was pushed to this source and waits."""
+        source = self._tools.source
+
+        def told(counts: Counter[str]) -> None:
+            self._progress.add(Counter({f"pushed_{name}": count for name, count in counts.items()}))
+
+        inbox = Inbox(self._tools.store, {source.name: source}, self._tools.clock.now, told, self._tools.owner, run)
+        await self._tools.db(lambda _: inbox.prepare())
+        taken = 1
+        while taken and not self._stopping:
+            taken = await self._tools.db(lambda _: inbox.take())
+
     async def _begin(self) -> cycle.Cycle:
         tools = self._tools
-        streams = await streams_of(tools)
-        return await tools.db(cycle.begin, tools.source.name, streams, tools.clock.now())
+        return await tools.db(cycle.begin, tools.source.name, await streams_of(tools), tools.clock.now())
 
     async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""

@@ -131,12 +131,14 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
-    full: bool = False,
     errand: Errand | None = None,
+    full: bool = False,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
     """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.
-    `prepare` is given the engine (to stop it) and its progress (to watch it)."""
+
+    `prepare` is given the engine (to stop it) and its progress (to watch it).
+    """
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
     async with tools_for(

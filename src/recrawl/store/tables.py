@@ -91,6 +91,8 @@ pages = Table(
     Column("last_modified", Text),
     Column("raw_hash", String(64)),
     Column("content_hash", String(64)),
+    # What the source shows where an operator set it aside: while it shows that, it has not changed.
+    Column("overruled", String(64)),
     Column("structure_hash", String(64)),
     Column("reader_hash", String(64)),
     Column("content_type", Text),
@@ -267,6 +269,7 @@ tasks = Table(
     Index("ix_tasks_leases", "lease_until", **_where("state = 'running'")),
     Index("ix_tasks_expiry", "expires_at", **_where("state IN ('pending', 'failed')")),
     Index("ix_tasks_open", "source", "kind", "state", **_where(_OPEN)),
+    Index("ix_tasks_body", "body_hash", **_where("body_hash IS NOT NULL")),
     Index("ix_tasks_ended", "ended_at", **_where("ended_at IS NOT NULL")),
     sqlite_autoincrement=True,
 )

@@ -65,6 +65,8 @@ def settle_pushed(
     lost: frozenset[int] = frozenset()
     while True:
         kept = [chunk for chunk in chunks if chunk.task.id not in lost]
+        if not kept:
+            return Settled(lost=tuple(sorted(lost)))
         try:
             settled = store.write(partial(_settle, store, kept, to, now, run))
         except _Lost as error:

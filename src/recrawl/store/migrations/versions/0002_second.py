@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service."""
+"""The second release: what each part needs beyond the first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,7 +23,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
-    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
     op.create_table(
         "pushes",
         sa.Column("source", sa.String(length=64), nullable=False),
@@ -116,4 +115,16 @@ def upgrade() -> None:
         unique=False,
         sqlite_where=sa.text("dropped IS NOT NULL"),
         postgresql_where=sa.text("dropped IS NOT NULL"),
+    )
+    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
+    # Pages that an operator took back to an older version.
+    op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
+    # Retention: bodies that work in hand still needs.
+    op.create_index(
+        "ix_tasks_body",
+        "tasks",
+        ["body_hash"],
+        unique=False,
+        sqlite_where=sa.text("body_hash IS NOT NULL"),
+        postgresql_where=sa.text("body_hash IS NOT NULL"),
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from recrawl.declare import (
     Adaptive,
@@ -36,6 +38,7 @@ from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
+from recrawl.store.tables import metadata
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.scripted_api import Call, Row, ScriptedApi
 
@@ -606,6 +609,109 @@ def test_a_time_far_in_the_future_does_not_poison_the_cursor(api: ScriptedApi, s
     assert "future" in events(store)
 
 
+def run_late(api: ScriptedApi, store: Store, chance: random.Random) -> None:
+    """An API that commits rows late, for some cycles: within the overlap none is missed, and a full scan finds all."""
+    late: list[tuple[datetime, Row, bool]] = []
+    number = 0
+    declared = changes(api)
+    for _ in range(chance.randint(2, 4)):
+        for _ in range(chance.randint(0, 12)):
+            number += 1
+            delay = chance.choice([0, 1, 5, 9, 60, 300])
+            now = wire._VIRTUAL.now()
+            late.append((now + timedelta(minutes=delay), row(number, moment()), delay < 10))
+        due = [entry for entry in late if entry[0] <= wire._VIRTUAL.now()]
+        api.add(*(entry[1] for entry in due))
+        sync(declared, store)
+        seen = ids(store)
+        missed = [entry[1] for entry in due if entry[2] and entry[1]["id"] not in seen]
+        assert not missed, f"late within the overlap, and not found: {missed}"
+        pass_time(timedelta(minutes=chance.randint(0, 30)))
+    api.add(*(entry[1] for entry in late))
+    sync(declared, store, full=True)
+    assert ids(store) == set(range(1, number + 1))
+
+
+def test_an_api_that_commits_rows_late_loses_none(api: ScriptedApi, store: Store) -> None:
+    api.most = 4
+    run_late(api, store, _RANDOM)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(3600)
+def test_an_api_that_commits_rows_late_loses_none_in_a_hundred_runs(api: ScriptedApi, store: Store) -> None:
+    sync(changes(api), store)
+    for run in range(100):
+        api.rows, api.most = [], _RANDOM.randint(1, 10)
+        with store.engine.begin() as connection:
+            for table in [*metadata.tables, "items"]:
+                if table not in ("counters", "alembic_version"):
+                    connection.execute(text(f"DELETE FROM {table}"))
+        run_late(api, store, random.Random(f"{os.environ.get('RECRAWL_SEED')} {run}"))
+
+
+# --- a process that is killed ---
+
+
+class Killed(BaseException):
+    """The end of a process: no handler of the program sees it, and nothing is committed after it."""
+
+
+def killed(declared: Source, store: Store, at: int) -> bool:
+    """Sync until just before commit number `at`; whether the sync came so far. Its leases have run out afterwards."""
+    commits = 0
+
+    def count(*_: object) -> None:
+        nonlocal commits
+        commits += 1
+        if commits >= at:
+            raise Killed
+
+    event.listen(store.engine, "commit", count)
+    try:
+        sync(declared, store)
+    except Killed:
+        return True
+    finally:
+        event.remove(store.engine, "commit", count)
+        pass_time(timedelta(seconds=61))
+    return False
+
+
+_RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
+
+
+@pytest.mark.parametrize("style", ["offset and total", "token", "after id"])
+def test_a_walk_that_is_killed_goes_on_and_nothing_is_missed_or_doubled(
+    api: ScriptedApi, store: Store, style: str
+) -> None:
+    api.add(*rows(35))
+    path, finder = STYLES[style]
+    declared = source(api, path, **finder)
+    points = sorted(_RANDOM.sample(range(2, 24), 3))
+    assert [killed(declared, store, point) for point in points][0]
+    assert sync(declared, store).complete
+    assert ids(store) == set(range(1, 36)), points
+    assert found(store, "SELECT count(*) FROM versions") == [35], points
+    assert found(store, "SELECT count(*) FROM members WHERE dropped IS NULL") == [35]
+
+
+def test_the_position_never_leads_so_that_reading_from_it_leaves_no_gap(api: ScriptedApi, store: Store) -> None:
+    api.add(*(row(number, "2026-03-01T08:00:00Z") for number in range(1, 16)))
+    declared = changes(api)
+    for _ in range(2):
+        sync(declared, store)
+    for point in _RANDOM.sample(range(5, 20), 3):
+        api.add(*(row(100 * point + number, "2026-03-01T09:00:00Z") for number in range(15)))
+        killed(declared, store, point)
+        with store.engine.begin() as connection:
+            connection.execute(text("UPDATE cursors SET seen = position"))
+        assert sync(declared, store).complete
+        assert ids(store) == {row["id"] for row in api.rows}
+    seen = found(store, "SELECT count(*) FROM cursors WHERE CAST(seen AS text) <> CAST(position AS text)")
+    assert seen == [0]
+
+
 # --- secrets ---
 
 
@@ -721,3 +827,59 @@ def test_a_variable_with_a_line_break_is_refused_without_showing_it(
     with pytest.raises(Misuse, match="line break") as caught:
         sync(source(api, policies={"auth": Bearer(env("TOKEN"))}), one_store)
     assert "sesame" not in str(caught.value)
+
+
+# --- problems that users of other tools reported ---
+
+
+def case(cases: Path, name: str) -> tuple[Any, Any]:
+    """The input of a shared case, and what is right."""
+    rows = json.loads((cases / "bugs" / "cases.json").read_text())
+    found = next(row for row in (rows if isinstance(rows, list) else rows["cases"]) if row["id"] == name)
+    return found["input"], found["expected"]
+
+
+def test_every_shared_case_about_apis_is_among_these(cases: Path) -> None:
+    rows = json.loads((cases / "bugs" / "cases.json").read_text())
+    names = {row["id"] for row in (rows if isinstance(rows, list) else rows["cases"]) if row["area"] == "api"}
+    assert names == {"bug-42-cursor-late-row", "bug-43-cursor-ties", "bug-46-offset-past-end"}
+
+
+def test_a_row_that_is_committed_late_is_found(api: ScriptedApi, store: Store, cases: Path) -> None:
+    given, expected = case(cases, "bug-42-cursor-late-row")
+
+    def rows_of(name: str) -> list[Row]:
+        return [row(one["id"], f"{one['created']}Z") for one in given[name]]
+
+    api.add(*rows_of("run1_rows"))
+    sync(changes(api), store)
+    api.add(*rows_of("run2_rows_visible"))
+    sync(changes(api), store)
+    assert sorted(ids(store)) == expected["ids_after_run2"]
+
+
+def test_rows_that_share_the_boundary_are_neither_lost_nor_doubled(api: ScriptedApi, store: Store, cases: Path) -> None:
+    given, expected = case(cases, "bug-43-cursor-ties")
+    first, second = ([{"id": one["id"], "name": "x", "updated": one["t"]} for one in page] for page in given["pages"])
+    api.on_answer = lambda _number, _call: Reply(json.dumps({"items": first}))
+    declared = changes(api, pages=None)
+    sync(declared, store)
+    api.on_answer = lambda _number, _call: Reply(json.dumps({"items": second}))
+    sync(declared, store)
+    assert sorted(ids(store)) == expected["ids"]
+    assert found(store, "SELECT count(*) FROM items") == [expected["rows"]]
+    assert found(store, "SELECT count(*) FROM versions") == [expected["rows"]]
+
+
+@pytest.mark.parametrize("total", ["total_count", None])
+def test_an_offset_past_the_end_ends_the_list(api: ScriptedApi, store: Store, cases: Path, total: str | None) -> None:
+    given, expected = case(cases, "bug-46-offset-past-end")
+
+    def answer(_number: int, call: Call) -> Reply:
+        items = [row(number) for number in given["answers"].get(call.values["offset"], [])]
+        return Reply(json.dumps({"total_count": given["total_count"], "items": items}))
+
+    api.on_answer = answer
+    assert sync(source(api, pages=Offset(size=given["limit"], total=total)), store).complete
+    assert sorted(ids(store)) == expected["items"]
+    assert len(api.calls()) <= 3

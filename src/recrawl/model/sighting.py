@@ -11,12 +11,11 @@ from recrawl.model.record import Json
 
 @dataclass(frozen=True, slots=True)
 class InHand:
-    """What came along with a sighting: the page itself, taken `at` that instant. `body` is None where the store holds
-    it already under this hash."""
+    """What came along with a sighting: the page itself, taken `at` that instant."""
 
     hash: str
     at: datetime
-    body: Body | None = None
+    body: Body
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Engine:
         self._control = Control(tools, partial(look_at, tools=tools, courtesy=self._courtesy))
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
-        self._troubles: list[Trouble] = []
+        self._troubles: dict[str | None, list[Trouble]] = {}  # of each stream what its last attempt met
         self._moved = asyncio.Event()
         self._stopping = False
         self._failed: BaseException | None = None
@@ -129,7 +129,7 @@ class Engine:
                 await tools.experience.keep(tools, at_end=True)
                 counts, complete = self._progress.summary(), closed is not None and closed.complete
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles), closed)
+        return Result(ending, complete, self._progress, self._until, self._told(), closed)
 
     async def _take_pushes(self, run: int) -> None:
         """Settle what was pushed to this source and waits."""
@@ -215,7 +215,7 @@ class Engine:
 
     async def _perform(self, task: Task, settler: Settler) -> None:
         if task.kind is TaskKind.DISCOVER:
-            self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
+            self._troubles[task.stream] = await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
         outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._control))
@@ -368,11 +368,14 @@ class Engine:
             return Ending.APPROVAL
         if self._until is not None:
             return Ending.WAITING
-        if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
+        if self._told() and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or (closed is not None and not closed.complete):
+        if self._progress.dead or self._told() or (closed is not None and not closed.complete):
             return Ending.FAILURES
         return Ending.FINISHED
+
+    def _told(self) -> tuple[Trouble, ...]:
+        return tuple(trouble for troubles in self._troubles.values() for trouble in troubles)
 
     async def _give_back(self) -> None:
         held = [(task.id, task.token) for task in self._held.values()]

@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, demo, doctor, export, init, show, status, sync
+from recrawl.cli import (
+    approve,
+    changes,
+    compare,
+    database,
+    dead,
+    demo,
+    doctor,
+    export,
+    init,
+    reparse,
+    retry,
+    show,
+    status,
+    sync,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -27,12 +42,17 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    changes.changes,
+    retry.retry,
+    reparse.reparse,
+    approve.approve,
     export.export,
     doctor.doctor,
     demo.demo,
 )
 for command in _COMMANDS:
     app.command()(command)
+app.add_typer(dead.app, name="dead")
 app.add_typer(database.app, name="db")
 
 

@@ -19,7 +19,7 @@ from recrawl.declare.planned import (
     Since,
     env,
 )
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source, from_url
 from recrawl.declare.values import Count, Moment, Precision, Price, Stock, Text, Url, Volatile
@@ -32,6 +32,7 @@ __all__ = [
     "Auto",
     "Basic",
     "Bearer",
+    "Budget",
     "Count",
     "Deletion",
     "Derived",

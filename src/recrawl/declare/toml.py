@@ -14,7 +14,7 @@ from recrawl.declare.checks import no_others, pattern, suggestion
 from recrawl.declare.fields import MISSING, SELECTORS, Field
 from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
 from recrawl.declare.planned import Api, Bearer, Derived, Keywords, Links, Listing, refuse_planned
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source
 from recrawl.declare.specs import Kind, Selector
@@ -24,7 +24,13 @@ from recrawl.model.values import Price
 _FINDERS: dict[str, type[Any]] = {
     cls.__name__.lower(): cls for cls in (Sitemap, Feed, Urls, Auto, Listing, Links, Api, Keywords, Derived)
 }
-_POLICIES: dict[str, type] = {"revisit": Adaptive, "identity": Identity, "pace": Pace, "deletion": Deletion}
+_POLICIES: dict[str, type] = {
+    "revisit": Adaptive,
+    "identity": Identity,
+    "pace": Pace,
+    "budget": Budget,
+    "deletion": Deletion,
+}
 _RECORD_KEYS = ("table", "key", "each", "history", "updated", "version")
 _SOURCE_KEYS = tuple(item.name for item in fields(Source) if item.name != "name")
 
@@ -108,13 +114,14 @@ def _value(default: Any, kind: Kind, place: str) -> Any:
 
 def _source(name: str, table: dict[str, Any], records: dict[str, type[Record]], place: str) -> Source:
     no_others(table, _SOURCE_KEYS, place)
-    if "find" not in table:
-        action = 'Write for instance find = { sitemap = "https://..." }.'
+    if "find" not in table and "read" not in table:
+        action = 'Write for instance find = { sitemap = "https://..." }, or only read = for records that are pushed.'
         raise Misuse("the source has no find", place=place, action=action)
     if "auth" in table:
         refuse_planned(Bearer, f"{place}.auth")
     options = dict(table)
-    options["find"] = _find(options["find"], f"{place}.find")
+    if "find" in options:
+        options["find"] = _find(options["find"], f"{place}.find")
     if "page_id" in options:
         options["page_id"] = _page_id(options["page_id"], f"{place}.page_id")
     for key, cls in _POLICIES.items():

@@ -41,15 +41,21 @@ class PageFacts:
     source_updated_at: datetime | None
     order_key: int | None
     observed: int
+    lower_key: int | None
+    lower_at: datetime | None
     hint: str | None
     hint_observed: int
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
+    change_rate: float | None  # changes a day that it is believed to make
     failures: int
     misses: int
     gone_at: datetime | None
     confirms: int
     confirm_at: datetime | None
+    absent_since: datetime | None
+    held: bool
+    approved: bool
     due_at: datetime | None
     generation: int
     deleted_at: datetime | None

@@ -18,7 +18,7 @@ from recrawl.extract.document import Document
 from recrawl.extract.page import feeds_of
 from recrawl.fetch.robots import robots_sitemaps
 from recrawl.model.fetched import Answer, Page, Request
-from recrawl.model.outcome import Look, Throttled
+from recrawl.model.outcome import Throttled
 from recrawl.model.record import Json
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, Task, TaskState
@@ -51,7 +51,7 @@ async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[
     try:
         await _walk(stream, finder)
     except TooFar as error:
-        wait = Throttled(look=Look(at=tools.clock.now(), url=finder.addresses[0]), until=error.until)
+        wait = error.as_outcome(finder.addresses[0], tools.clock.now())
         stream.troubles.append(Trouble(finder.addresses[0], "throttled", str(error), again=True, wait=wait))
     await _end(stream)
     return stream.troubles
@@ -170,9 +170,10 @@ async def _end(stream: Stream) -> None:
             task=task.id,
             token=task.token,
         )
+        await tools.db(notes.resolve_documents, task.source, stream.name, now)
         await tools.db(leases.end_task, task.id, task.token, _done(), now)
         return
-    wait = max((trouble.wait.until for trouble in again if trouble.wait), default=None)
+    wait = max((trouble.wait for trouble in again if trouble.wait), key=lambda wait: wait.until, default=None)
     hopeless = all(trouble.kind == "unknown_host" for trouble in again)
     if wait is not None or (again and not hopeless and task.attempt < tools.source.max_attempts):
         await _postpone(stream, again[0], wait, now)
@@ -191,14 +192,14 @@ async def _end(stream: Stream) -> None:
     await tools.db(leases.end_task, task.id, task.token, end, now)
 
 
-async def _postpone(stream: Stream, trouble: Trouble, wait: datetime | None, now: datetime) -> None:
+async def _postpone(stream: Stream, trouble: Trouble, wait: Throttled | None, now: datetime) -> None:
     tools, task = stream.tools, stream.task
-    if wait is not None:
-        await tools.db(hosts.hold, task.host, wait)
+    if wait is not None and wait.host_wide:
+        await tools.db(hosts.hold, task.host, wait.until)
     end = TaskEnd(
         state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
         stage=Stage.FETCH,
-        due_at=wait or now + backoff(task.attempt, tools.chance.random()),
+        due_at=wait.until if wait else now + backoff(task.attempt, tools.chance.random()),
         error_class=trouble.kind,
         error=trouble.message,
         refund=wait is not None,

@@ -14,7 +14,7 @@ from recrawl.decide.urls import canonical_url, host_of, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
 from recrawl.model.fetched import Answer, Failure, Request, Validators
-from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
+from recrawl.model.outcome import Broken, Gone, Outcome, Quarantined, Refused, Rejected, Throttled
 from recrawl.model.record import Json
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Task
@@ -138,19 +138,24 @@ async def _take_in(
     children = list(dict.fromkeys(_absolute(listing.children)))
     if children:
         await tools.db(documents.adopt, task.id, task.token, task.source, stream.name, known.id, reading, children)
+    # Far more often a fault than the truth: it is believed when the next cycle finds the same.
+    emptied = listing.complete and not done and not children and await tools.db(documents.is_emptied, known)
     await tools.db(
         documents.end_reading,
         task.id,
         task.token,
         known,
         cycle=stream.cycle,
-        kind=listing.kind,
+        kind=documents.EMPTIED if emptied else listing.kind,
         body_hash=hashed,
         validators=answer.validators,
         spec=tools.source.spec_hash,
-        complete=listing.complete,
+        complete=listing.complete and not emptied,
     )
     stream.kinds.add(listing.kind)
+    if emptied:
+        message = f"{known.url} lists nothing, and did before: believed when the next sync finds the same"
+        stream.troubles.append(Trouble(known.url, "emptied", message, again=False))
     if not listing.complete:
         problem = listing.problems[0] if listing.problems else "it is cut short"
         stream.troubles.append(
@@ -214,7 +219,7 @@ async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | T
     try:
         return await _follow(stream, url, validators)
     except TooFar as error:
-        wait = Throttled(look=Look(at=stream.tools.clock.now(), url=url), until=error.until)
+        wait = error.as_outcome(url, stream.tools.clock.now())
         return Trouble(url, "throttled", f"{url}: {error}", again=True, wait=wait)
 
 

@@ -14,6 +14,7 @@ from recrawl.decide.settlement import Rules
 from recrawl.declare import Source
 from recrawl.declare.policies import seconds
 from recrawl.fetch.http import HttpClient
+from recrawl.steps.experience import Experience
 from recrawl.store.database import Store
 
 P = ParamSpec("P")
@@ -48,6 +49,7 @@ class Tools:
     delay: float = 0.25
     rules: Rules = field(init=False)
     max_wait: float = field(init=False)
+    experience: Experience = field(default_factory=Experience)
 
     def __post_init__(self) -> None:
         source = self.source
@@ -58,6 +60,8 @@ class Tools:
             shortest=seconds(source.revisit.min),
             longest=seconds(source.revisit.max),
             reader_hash=source.reader_hash,
+            confirm_after=source.deletion.confirm_after,
+            confirm_gap=seconds(source.deletion.confirm_gap),
         )
 
     async def db(self, verb: Callable[Concatenate[Store, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

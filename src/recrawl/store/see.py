@@ -58,8 +58,9 @@ def see(
         _move_seen(connection, batch, now)
         observed = draw(store, connection)
         known, unknown = _split(store, connection, batch.source, sightings)
+        returned = _returned(store, connection, batch, known)
         new = _insert_pages(store, connection, batch.source, unknown, observed, now)
-        hinted, looked, same, unhinted = _sort_out(known, forced)
+        hinted, looked, same, unhinted = _sort_out(known, returned, forced)
         _raise_hints(store, connection, hinted, observed)
         wanted = new + hinted + looked
         ids = _tasks_for(store, connection, batch.source, wanted, now, expires_at)
@@ -150,20 +151,39 @@ def _insert_pages(
     return [_Known(ids[hashed], 1, sighting.host, sighting) for hashed, sighting in by_hash.items()]
 
 
+_ENROLLED = """
+SELECT m.page FROM {rows} CROSS JOIN members m
+WHERE m.document = :document AND m.page = r.page AND m.dropped IS NULL
+"""
+_DOUBTED = (PageState.SUSPECTED, PageState.DELETED)
+
+
+def _returned(store: Store, connection: Connection, batch: Batch, known: list[tuple[_Known, Any]]) -> set[int]:
+    """Pages that are suspected or deleted, and that their document did not list before: they may be back."""
+    doubted = {page.id for page, row in known if row is not None and row.status in _DOUBTED}
+    if doubted and batch.document is not None:
+        statement = text(_ENROLLED.format(rows=rowset(store, {"page": "int"})))
+        rows = packed({"page": page} for page in sorted(doubted))
+        doubted -= set(connection.execute(statement, {"document": batch.document, "rows": rows}).scalars())
+    return doubted
+
+
 def _sort_out(
-    known: list[tuple[_Known, Any]], forced: Callable[[], bool]
+    known: list[tuple[_Known, Any]], returned: set[int], forced: Callable[[], bool]
 ) -> tuple[list[_Known], list[_Known], int, int]:
-    """Known pages by what their sighting asks for: a visit (the hint moved), a forced look, or nothing."""
+    """Known pages by what their sighting asks for: a visit (the hint moved), a look all the same, or nothing."""
     hinted: list[_Known] = []
     looked: list[_Known] = []
     same = unhinted = 0
     for page, row in known:
         hint = page.sighting.hint
-        if row is None or hint is None:
+        if row is not None and hint is not None and hint != row.hint:
+            hinted.append(page)
+        elif page.id in returned:
+            looked.append(page)
+        elif row is None or hint is None:
             # Under another address the source may well say another time of the same page: that is no hint.
             unhinted += 1
-        elif hint != row.hint:
-            hinted.append(page)
         elif not page.busy and row.status == PageState.ACTIVE and forced():
             page.forced = True
             looked.append(page)

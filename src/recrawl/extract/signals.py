@@ -31,6 +31,7 @@ _ASKED = "script, style, template, noscript, title, h1, h2, input[type=password 
 _ROOTS = "#root, #app, #__next, #__nuxt, #q-app, #main-app, app-root"
 _TAG = re.compile(r"<[^<>]{1,500}>")
 _MARKED = re.compile(r"<(title|h1|h2)[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
+_BLANK = bytes(code for code in range(128) if chr(code).isspace())
 _NUMBERS = re.compile(r"[0-9a-f]*\d[0-9a-f.:-]*", re.IGNORECASE)
 _SAID = ("error", "message", "msg", "detail", "errmsg", "error_description")
 
@@ -98,7 +99,9 @@ def _of_json(document: Document, structure: str | None) -> Signals:
 
 
 def _letters(text: str) -> int:
-    return len("".join(text.split()))
+    if text.isascii():
+        return len(text.encode().translate(None, _BLANK))
+    return sum(map(len, text.split()))
 
 
 def _line(text: str) -> str:

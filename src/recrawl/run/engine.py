@@ -102,7 +102,7 @@ class Engine:
         await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
         await tools.db(recordtables.ensure, tools.source.records)
         if await self._paused():
-            return Result(Ending.PAUSED, False, self._progress, troubles=tuple(self._troubles))
+            return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
         settler = Settler(tools, run, self._settled)
@@ -337,7 +337,7 @@ class Engine:
         known = await self._tools.db(sources.standing, self._tools.source.name)
         if known.paused:
             reason = f": {known.paused_reason}" if known.paused_reason else ""
-            self._troubles.append(Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False))
+            self._troubles[None] = [Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False)]
         return known.paused
 
     async def _pause(self, seconds: float) -> None:
@@ -360,7 +360,7 @@ class Engine:
         return closed
 
     def _ending(self, closed: close.Closed | None) -> Ending:
-        if any(trouble.kind == "paused" for trouble in self._troubles):
+        if any(trouble.kind == "paused" for trouble in self._told()):
             return Ending.PAUSED
         if self._stopping:
             return Ending.INTERRUPTED

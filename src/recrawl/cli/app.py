@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recrawl.cli import (
+    approve,
     audit,
     changes,
     compare,
@@ -49,6 +50,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     changes.changes,
     retry.retry,
     reparse.reparse,
+    approve.approve,
     revert.revert,
     reconcile.reconcile,
     audit.audit,

@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from recrawl.decide.deletion import cleared, confirmed
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
 from recrawl.decide.revert import still_overruled
 from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.taken import awaiting_its_stream
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -46,6 +48,8 @@ class Rules:
     longest: float = 2_592_000.0
     reader_hash: str = ""
     hints_believed: bool = True
+    confirm_after: int = 2
+    confirm_gap: float = 21_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,13 @@ class Case:
 
 def judge(case: Case, outcome: Outcome) -> Verdict:
     """The verdict on an outcome. One page has at most one open task, so nothing but hints moved since its claim."""
+    verdict = _judged(case, outcome)
+    if case.page.taken_at is None or verdict.page.due_at is None:
+        return verdict
+    return replace(verdict, page=awaiting_its_stream(verdict.page, outcome))
+
+
+def _judged(case: Case, outcome: Outcome) -> Verdict:
     match outcome:
         case Unchanged():
             return _unchanged(case, outcome)
@@ -90,7 +101,7 @@ def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
     by the `rate` of its changes."""
     page = case.page
     return replace(
-        page,
+        cleared(page),
         status=page_after(page.status, PageEvent.READ),
         etag=look.validators.etag,
         last_modified=look.validators.last_modified,
@@ -99,10 +110,6 @@ def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
         lower_at=None,
         last_fetched_at=look.at if look.requests else page.last_fetched_at,
         failures=0,
-        misses=0,
-        gone_at=None,
-        confirms=0,
-        confirm_at=None,
         generation=page.generation + 1,
         change_rate=rate,
         due_at=_due(case, rate, hinted=page.hint is not None and case.rules.hints_believed),
@@ -143,7 +150,18 @@ def _done(stage: Stage) -> TaskEnd:
     return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=stage)
 
 
+def _acquitted(case: Case, page: PageFacts) -> tuple[str, dict[str, Json]] | None:
+    """The event of a suspicion that a look has ended."""
+    ended = case.page.status is PageState.SUSPECTED and page.status is PageState.ACTIVE
+    return ("acquitted", {"by": "look"}) if ended else None
+
+
 def _unchanged(case: Case, found: Unchanged) -> Verdict:
+    count = {By.NOT_MODIFIED: "unchanged_304", By.RAW: "unchanged_hash", By.CONTENT: "unchanged_hash"}[found.by]
+    if case.page.status is PageState.DELETED:
+        # It was deleted while it was looked at: it is looked at once more, for all that it holds.
+        page = replace(case.page, generation=case.page.generation + 1, due_at=case.now)
+        return Verdict(page=page, end=_done(Stage.SETTLE), count=count)
     if _only_reread(case, found):
         page = _as_it_stood(case)
     else:
@@ -163,10 +181,13 @@ def _unchanged(case: Case, found: Unchanged) -> Verdict:
         # A source that shows what an operator put back agrees with him: its next change counts.
         structure = found.structure_hash or page.structure_hash
         page = replace(page, overruled=None, raw_hash=found.raw_hash, structure_hash=structure)
-    page = replace(page, reader_hash=found.reader_hash)
-    count = {By.NOT_MODIFIED: "unchanged_304", By.RAW: "unchanged_hash", By.CONTENT: "unchanged_hash"}[found.by]
     return Verdict(
-        page=page, end=_done(Stage.SETTLE), count=count, body=found.body, refresh=found.rows if page.version else ()
+        page=replace(page, reader_hash=found.reader_hash),
+        end=_done(Stage.SETTLE),
+        count=count,
+        body=found.body,
+        refresh=found.rows if page.version else (),
+        event=_acquitted(case, page),
     )
 
 
@@ -178,7 +199,7 @@ def _changed(case: Case, found: Changed) -> Verdict:
         rules.order, case.observed, found.source_version, found.source_updated_at, case.now, before.order_key
     )
     place = Order.NEWER
-    if not found.reread:
+    if not found.reread and before.deleted_at is None:
         place = compare((key, case.observed), (before.order_key, before.observed), by=rules.order)
     rate = before.change_rate
     if place is not Order.OLDER and not found.reread:
@@ -227,7 +248,9 @@ def _changed(case: Case, found: Changed) -> Verdict:
         body=found.body,
         learned_id=found.page_id,
         canonical=found.canonical,
-        event=("conflict", {"order_key": key, "version": number}) if place is Order.CONFLICT else None,
+        event=("conflict", {"order_key": key, "version": number})
+        if place is Order.CONFLICT
+        else _acquitted(case, page),
     )
 
 
@@ -282,8 +305,10 @@ def _kind(before: PageFacts, found: Changed) -> str:
 
 def _moved(case: Case, found: Moved) -> Verdict:
     page = replace(
-        case.page,
+        cleared(case.page),
         status=page_after(case.page.status, PageEvent.MOVE),
+        deleted_at=None,
+        delete_reason=None,
         observed=max(case.page.observed, case.observed),
         last_fetched_at=found.look.at,
         failures=0,
@@ -303,6 +328,11 @@ def _gone(case: Case, found: Gone) -> Verdict:
         gone_at=case.page.gone_at or case.now,
         observed=max(case.page.observed, case.observed),
     )
+    if page.status is PageState.SUSPECTED:
+        rules, final = case.rules, found.look.status == 410
+        gap = timedelta(seconds=rules.confirm_gap)
+        last = replace(page, gone_at=case.page.gone_at)
+        page = confirmed(last, case.now, gap=gap, needed=rules.confirm_after, final=final)
     event: tuple[str, dict[str, Json]] | None = None
     if case.page.gone_at is None:
         event = ("gone", {"status": found.look.status})
@@ -312,7 +342,9 @@ def _gone(case: Case, found: Gone) -> Verdict:
 def _refused(case: Case, found: Refused) -> Verdict:
     if not found.by_robots:
         return _dead(case, found.look, Stage.FETCH, "refused", found.reason, "failed")
-    page = replace(_trouble(case, found.look, PageEvent.REFUSE), failures=0, due_at=case.now + REFUSED_WAIT)
+    page = replace(_trouble(case, found.look, PageEvent.REFUSE), due_at=case.now + REFUSED_WAIT)
+    if page.status is PageState.REFUSED:
+        page = replace(page, failures=0)
     return Verdict(page=page, end=_done(Stage.FETCH), count="refused")
 
 
@@ -347,7 +379,7 @@ def _quarantined(case: Case, found: Quarantined) -> Verdict:
     """The page keeps its data; what came in its place, and why it is not believed, is kept beside it."""
     kind = f"quarantined, {found.name}" if found.name else "quarantined"
     signs: tuple[dict[str, Json], ...] = tuple(
-        {"kind": name, "weight": weight, "message": told} for name, weight, told in found.signs
+        {"field": name, "kind": "sign", "message": told, "value": f"{weight:+}"} for name, weight, told in found.signs
     )
     return _dead(case, found.look, Stage.JUDGE, kind, found.reason, "quarantined", raw=found.raw, errors=signs)
 
@@ -389,6 +421,9 @@ def _dead(
 def _trouble(case: Case, look: Look, event: PageEvent) -> PageFacts:
     page = case.page
     failures = page.failures + 1
+    due = next_look_after_trouble(case.now, shortest=case.rules.shortest, failures=failures)
+    if page.status is PageState.DELETED:
+        due = _due(case, None, hinted=True)
     return replace(
         page,
         status=page_after(page.status, event),
@@ -397,5 +432,5 @@ def _trouble(case: Case, look: Look, event: PageEvent) -> PageFacts:
         # These rules were tried; without this a page that they cannot read would be read again at once, for ever.
         reader_hash=case.rules.reader_hash if page.reader_hash is not None else None,
         generation=page.generation + 1,
-        due_at=next_look_after_trouble(case.now, shortest=case.rules.shortest, failures=failures),
+        due_at=due,
     )

@@ -46,6 +46,7 @@ class PageFacts:
     lower_at: datetime | None
     hint: str | None
     hint_observed: int
+    taken_at: datetime | None
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
     change_rate: float | None  # changes a day that it is believed to make
@@ -54,6 +55,9 @@ class PageFacts:
     gone_at: datetime | None
     confirms: int
     confirm_at: datetime | None
+    absent_since: datetime | None
+    held: bool
+    approved: bool
     due_at: datetime | None
     generation: int
     deleted_at: datetime | None

@@ -13,20 +13,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from recrawl.decide import pace
 from recrawl.errors import StoreUnavailable
 from recrawl.model.work import ASKED, Task, TaskKind
+from recrawl.run.inbox import Inbox
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import PATIENCE, Courtesy
 from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
 from recrawl.steps.settling import Settler
 from recrawl.steps.tools import Tools
-from recrawl.steps.visit import visit
-from recrawl.store import claim, cursor, cycle, leases, plan, reap, recordtables, runs, sources
+from recrawl.steps.visit import look_at, visit
+from recrawl.store import claim, close, cursor, cycle, leases, plan, reap, recordtables, runs, sources
 from recrawl.store.leases import LeaseLost
 from recrawl.store.settle import Settled
 
@@ -41,6 +44,7 @@ class Ending(StrEnum):
     FINISHED = "finished"
     FAILURES = "failures"  # to its end, with failures or dead letters
     WAITING = "waiting"  # the rest is not due yet
+    APPROVAL = "approval"  # too many pages would vanish: a person has to agree
     NOTHING = "nothing"  # discovery found nothing to work on
     INTERRUPTED = "interrupted"
     PAUSED = "paused"  # somebody paused the source, before or meanwhile
@@ -65,6 +69,7 @@ class Result:
     progress: Progress
     until: datetime | None = None
     troubles: tuple[Trouble, ...] = ()
+    closed: close.Closed | None = None
 
 
 class Engine:
@@ -75,9 +80,10 @@ class Engine:
         self._errand = errand
         self._progress = progress
         self._courtesy = Courtesy(tools)
+        self._control = Control(tools, partial(look_at, tools=tools, courtesy=self._courtesy))
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
-        self._troubles: list[Trouble] = []
+        self._troubles: dict[str | None, list[Trouble]] = {}  # of each stream what its last attempt met
         self._moved = asyncio.Event()
         self._stopping = False
         self._failed: BaseException | None = None
@@ -96,20 +102,22 @@ class Engine:
         await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
         await tools.db(recordtables.ensure, tools.source.records)
         if await self._paused():
-            return Result(Ending.PAUSED, False, self._progress, troubles=tuple(self._troubles))
+            return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
         settler = Settler(tools, run, self._settled)
         writing = asyncio.create_task(settler.serve())
         writing.add_done_callback(lambda _: self._moved.set())
         renewing = asyncio.create_task(self._renew())
-        ending, complete = Ending.INTERRUPTED, False
+        ending: Ending = Ending.INTERRUPTED
+        closed: close.Closed | None = None
         try:
+            if self._errand is None:
+                await self._take_pushes(run)
             opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
             closed = await self._close(opened) if opened and not self._stopping else None
-            complete = bool(closed)
             ending = self._ending(closed)
         finally:
             under_way = [writing, renewing, *self._jobs.values()]
@@ -119,13 +127,26 @@ class Engine:
             with suppress(StoreUnavailable):  # what ends the run is told; leases run out, and the run is buried later
                 await self._give_back()
                 await tools.experience.keep(tools, at_end=True)
-                counts = self._progress.summary()
+                counts, complete = self._progress.summary(), closed is not None and closed.complete
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
+        return Result(ending, complete, self._progress, self._until, self._told(), closed)
+
+    async def _take_pushes(self, run: int) -> None:
+        """Settle what was pushed to this source and waits."""
+        source = self._tools.source
+
+        def told(counts: Counter[str]) -> None:
+            self._progress.add(Counter({f"pushed_{name}": count for name, count in counts.items()}))
+
+        inbox = Inbox(self._tools.store, {source.name: source}, self._tools.clock.now, told, self._tools.owner, run)
+        await self._tools.db(lambda _: inbox.prepare())
+        taken = 1
+        while taken and not self._stopping:
+            taken = await self._tools.db(lambda _: inbox.take())
 
     async def _begin(self) -> cycle.Cycle:
         tools = self._tools
-        return await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+        return await tools.db(cycle.begin, tools.source.name, await streams_of(tools), tools.clock.now())
 
     async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
@@ -194,10 +215,10 @@ class Engine:
 
     async def _perform(self, task: Task, settler: Settler) -> None:
         if task.kind is TaskKind.DISCOVER:
-            self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
+            self._troubles[task.stream] = await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
-        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._courtesy))
+        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._control))
         self._progress.add(Counter(requests=outcome.look.requests))
         await settler.put(task, outcome)
 
@@ -316,7 +337,7 @@ class Engine:
         known = await self._tools.db(sources.standing, self._tools.source.name)
         if known.paused:
             reason = f": {known.paused_reason}" if known.paused_reason else ""
-            self._troubles.append(Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False))
+            self._troubles[None] = [Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False)]
         return known.paused
 
     async def _pause(self, seconds: float) -> None:
@@ -327,24 +348,34 @@ class Engine:
         for wait in pending:
             wait.cancel()
 
-    async def _close(self, opened: cycle.Cycle) -> bool | None:
+    async def _close(self, opened: cycle.Cycle) -> close.Closed | None:
+        """End the cycle, and with it judge what has vanished."""
         tools = self._tools
-        for finder in tools.source.finders:
-            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
-        return await tools.db(cycle.close, tools.source.name, opened.id, tools.clock.now())
+        for stream in (name for finder in tools.source.finders for name in finder.streams):
+            await tools.db(cursor.advance, tools.source.name, stream, tools.clock.now())
+        now, longest = tools.clock.now(), tools.rules.longest
+        closed = await tools.db(close.close, tools.source.name, opened.id, tools.source.deletion, now, longest=longest)
+        if closed is not None:
+            self._progress.vanished(closed.deleted, suspected=closed.suspected, held=closed.held)
+        return closed
 
-    def _ending(self, closed: bool | None) -> Ending:
-        if any(trouble.kind == "paused" for trouble in self._troubles):
+    def _ending(self, closed: close.Closed | None) -> Ending:
+        if any(trouble.kind == "paused" for trouble in self._told()):
             return Ending.PAUSED
         if self._stopping:
             return Ending.INTERRUPTED
+        if closed is not None and closed.held:
+            return Ending.APPROVAL
         if self._until is not None:
             return Ending.WAITING
-        if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
+        if self._told() and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or closed is False:
+        if self._progress.dead or self._told() or (closed is not None and not closed.complete):
             return Ending.FAILURES
         return Ending.FINISHED
+
+    def _told(self) -> tuple[Trouble, ...]:
+        return tuple(trouble for troubles in self._troubles.values() for trouble in troubles)
 
     async def _give_back(self) -> None:
         held = [(task.id, task.token) for task in self._held.values()]

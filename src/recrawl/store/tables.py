@@ -57,6 +57,12 @@ def _where(condition: str) -> dict[str, Any]:
 
 _OPEN = "state IN ('pending', 'running', 'failed')"
 
+WATCHED = (
+    "deleted_at IS NULL",
+    "(misses > 0 OR (gone_at IS NOT NULL AND version > 0) OR status = 'suspected' OR held OR approved)",
+)
+"""Pages that the end of a cycle has to judge: few, however many a source has."""
+
 sources = Table(
     "sources",
     metadata,
@@ -99,6 +105,8 @@ pages = Table(
     Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
+    # When the body was taken that came with the sighting. Such a page is never fetched; its hint is the body's hash.
+    Column("taken_at", Instant),
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),
@@ -108,6 +116,7 @@ pages = Table(
     Column("gone_at", Instant),
     _count("confirms"),
     Column("confirm_at", Instant),
+    Column("absent_since", Instant),  # when the cycle began that found the first evidence against the page
     _flag("held"),
     _flag("approved"),
     Column("due_at", Instant),  # NULL while a task is open
@@ -116,7 +125,9 @@ pages = Table(
     Column("delete_reason", Text),
     Column("moved_to", BigInteger),
     _one_of("status", PageState),
-    Index("ix_pages_source_status", "source", "status"),
+    # Host and id are for choosing pages of a host that vouch for it.
+    Index("ix_pages_source_status", "source", "status", "host", "id"),
+    Index("ix_pages_watched", "source", **_where(" AND ".join(WATCHED))),
     Index("ix_pages_reader", "source", "reader_hash"),
     Index("ix_pages_due", "source", "due_at", **_where("due_at IS NOT NULL")),
     sqlite_autoincrement=True,
@@ -142,12 +153,15 @@ documents = Table(
     Column("kind", String(16)),
     Column("hash", String(64)),
     Column("validators", Json),
-    Column("cycle", BigInteger),  # the last cycle in which it was read to its end, or found unchanged
+    # The last cycle in which it was read to its end, or found unchanged; 0: never yet; NULL: not known, or no longer.
+    Column("cycle", BigInteger),
     _count("reading"),
     _flag("complete"),
     Column("parent", BigInteger),
     _count("parent_reading"),
+    Column("leads_to", Json),  # URLs of the documents that it links to; those of an index have it for a parent
     Index("ix_documents_parent", "parent", "parent_reading"),
+    Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,
 )
 
@@ -159,6 +173,7 @@ members = Table(
     Column("reading", Integer, nullable=False),
     Column("dropped", Integer),
     Index("ix_members_page", "page"),
+    Index("ix_members_dropped", "document", "page", **_where("dropped IS NOT NULL")),
 )
 
 versions = Table(

@@ -116,8 +116,8 @@ def hand_over(
         facts[target.id] = taken
         if beside is not None:
             verdicts[beside] = replace(verdicts[beside], page=taken)
-        if new.status is PageState.MOVED and new.due_at is not None:
-            # It seemed to have gone elsewhere, and is pointed to again: look.
+        if new.status in (PageState.MOVED, PageState.DELETED) and new.due_at is not None:
+            # It seemed to have gone, and is pointed to again: look.
             taken = replace(taken, due_at=now)
             connection.execute(update(pages).where(pages.c.id == new.id).values(due_at=now))
             facts[target.id] = taken

@@ -23,30 +23,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
-    # The change feed.
-    op.create_index(
-        "ix_versions_feed",
-        "versions",
-        ["xid", "seq"],
-        unique=False,
-        sqlite_where=sa.text("xid IS NOT NULL"),
-        postgresql_where=sa.text("xid IS NOT NULL"),
-    )
-    # Dead letters that are read again.
-    op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
-    op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
-    op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
-    # Pages that an operator took back to an older version.
-    op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
-    # Retention: bodies that work in hand still needs.
-    op.create_index(
-        "ix_tasks_body",
-        "tasks",
-        ["body_hash"],
-        unique=False,
-        sqlite_where=sa.text("body_hash IS NOT NULL"),
-        postgresql_where=sa.text("body_hash IS NOT NULL"),
-    )
     op.create_table(
         "pushes",
         sa.Column("source", sa.String(length=64), nullable=False),
@@ -70,6 +46,19 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         # So that each record of a chunk has a number of its own.
         op.execute("ALTER SEQUENCE observed INCREMENT BY 1000")
+    # The change feed.
+    op.create_index(
+        "ix_versions_feed",
+        "versions",
+        ["xid", "seq"],
+        unique=False,
+        sqlite_where=sa.text("xid IS NOT NULL"),
+        postgresql_where=sa.text("xid IS NOT NULL"),
+    )
+    # Dead letters that are read again.
+    op.add_column("dead_letters", sa.Column("fetched_at", Instant(), nullable=True))
+    op.add_column("dead_letters", sa.Column("final_url", sa.Text(), nullable=True))
+    op.add_column("dead_letters", sa.Column("content_type", sa.Text(), nullable=True))
     # Judgement: rollbacks, the look of good pages, trust in hints and validators.
     op.add_column("pages", sa.Column("lower_key", sa.BigInteger(), nullable=True))
     op.add_column("pages", sa.Column("lower_at", Instant(), nullable=True))
@@ -102,3 +91,42 @@ def upgrade() -> None:
         sa.Column("used", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("scope", "span", name=op.f("pk_budgets")),
     )
+
+    op.add_column("pages", sa.Column("absent_since", Instant(), nullable=True))
+    op.drop_index("ix_pages_source_status", "pages")
+    op.create_index("ix_pages_source_status", "pages", ["source", "status", "host", "id"], unique=False)
+    watched = (
+        "deleted_at IS NULL AND (misses > 0 OR (gone_at IS NOT NULL AND version > 0) OR status = 'suspected' "
+        "OR held OR approved)"
+    )
+    op.create_index(
+        "ix_pages_watched",
+        "pages",
+        ["source"],
+        unique=False,
+        sqlite_where=sa.text(watched),
+        postgresql_where=sa.text(watched),
+    )
+    op.create_index("ix_documents_cycle", "documents", ["source", "stream", "cycle"], unique=False)
+    op.create_index(
+        "ix_members_dropped",
+        "members",
+        ["document", "page"],
+        unique=False,
+        sqlite_where=sa.text("dropped IS NOT NULL"),
+        postgresql_where=sa.text("dropped IS NOT NULL"),
+    )
+    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
+    # Pages that an operator took back to an older version.
+    op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
+    # Retention: bodies that work in hand still needs.
+    op.create_index(
+        "ix_tasks_body",
+        "tasks",
+        ["body_hash"],
+        unique=False,
+        sqlite_where=sa.text("body_hash IS NOT NULL"),
+        postgresql_where=sa.text("body_hash IS NOT NULL"),
+    )
+    # Links between documents.
+    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))

@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 def signals(body: str, content_type: str = "text/html; charset=utf-8") -> Signals:
     document = Document(Page("https://site.example/a", "https://site.example/a", body.encode(), content_type, NOW))
-    return signals_of(document, html_shape(document.root) if "html" in content_type else None)
+    return signals_of(document, html_shape(document.root, document.outlines) if "html" in content_type else None)
 
 
 def a_profile(pages: int = 2 * ENOUGH) -> Profile:

@@ -6,11 +6,9 @@ changed since the last one, and with every look the belief moves.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import sqrt
 
-NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-"""Of a page that is looked at only when its stream sights it."""
 REFUSED_WAIT = timedelta(days=1)
 _DAY = 86_400.0
 _UNKNOWN = 3600.0

@@ -15,7 +15,8 @@ from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_afte
 from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
 from recrawl.decide.revert import still_overruled
-from recrawl.decide.schedule import NEVER, REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.taken import awaiting_its_stream
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -68,13 +69,7 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
     verdict = _judged(case, outcome)
     if case.page.taken_at is None or verdict.page.due_at is None:
         return verdict
-    return replace(verdict, page=_looked_at_by_its_stream(verdict.page, outcome))
-
-
-def _looked_at_by_its_stream(page: PageFacts, outcome: Outcome) -> PageFacts:
-    """A page whose body comes with its sighting is due when it is sighted, and not before."""
-    read = isinstance(outcome, Changed | Unchanged)
-    return replace(page, due_at=NEVER, last_fetched_at=outcome.look.at if read else page.last_fetched_at)
+    return replace(verdict, page=awaiting_its_stream(verdict.page, outcome))
 
 
 def _judged(case: Case, outcome: Outcome) -> Verdict:

@@ -11,12 +11,11 @@ from recrawl.model.record import Json
 
 @dataclass(frozen=True, slots=True)
 class InHand:
-    """What came along with a sighting: the page itself, taken `at` that instant. `body` is None where the store holds
-    it already under this hash."""
+    """What came along with a sighting: the page itself, taken `at` that instant."""
 
     hash: str
     at: datetime
-    body: Body | None = None
+    body: Body
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a batch came to: pages by what the sighting meant for them."""
+    """What a batch came to: pages by what the sighting meant for them. `pages` are the ids of all of them."""
 
     new: int = 0
     hinted: int = 0  # known, and the hint moved: a visit was made or an open one raised
     forced: int = 0  # known, the hint stayed, looked at all the same
     same: int = 0  # known, the hint stayed: nothing to do
     unhinted: int = 0  # known, no hint: the schedule decides
+    pages: tuple[int, ...] = ()

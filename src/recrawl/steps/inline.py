@@ -51,7 +51,8 @@ def _sightings(
     for item, data, hashed in written:
         url = api.url_of(item)
         if api.wants(url):
-            body = None if hashed in stored else _packed(hashed, data, compressor)
+            # What is stored most probably stays so: to compress it again would be work for nothing.
+            body = Body(hashed, "plain", len(data), data) if hashed in stored else _packed(hashed, data, compressor)
             found.append(Sighting(item, url, url, host, hashed, InHand(hashed, at, body)))
     return found
 

@@ -22,6 +22,7 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
+    Rejected,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
@@ -49,6 +50,9 @@ async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
         )
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
         return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
+    if page.taken:
+        look = Look(at=tools.clock.now(), url=page.fetch_url)
+        return Rejected(look=look, kind="no_body", message=f"what was taken of {page.fetch_url} is not stored any more")
     await tools.experience.load(tools)
     host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:

@@ -30,22 +30,18 @@ _LADEN = text(
       ORDER BY t.priority DESC, t.due_at, t.id LIMIT 1 OFFSET :share - 1) IS NOT NULL
     """
 )
-# A page that comes with its sighting is never fetched: what is due of it is the body in hand, and absence is no concern
-# of a visit.
+# A page that comes with its sighting is never fetched: what is due of it is the body in hand.
 _DUE = """
 INSERT INTO tasks (source, key, kind, page, body_hash, observed, state, stage, priority, due_at, expires_at, host)
-SELECT :source, '[' || id || ',' || generation || ']', 'visit', id, CASE WHEN taken_at IS NOT NULL THEN hint END,
-       CASE WHEN taken_at IS NOT NULL THEN hint_observed END, 'pending',
-       CASE WHEN taken_at IS NULL THEN 'fetch' ELSE 'judge' END, 0, :now, :expires_at, host
+SELECT :source, '[' || id || ',' || generation || ']', 'visit', id, body,
+       CASE WHEN body IS NOT NULL THEN hint_observed END, 'pending',
+       CASE WHEN body IS NULL THEN 'fetch' ELSE 'judge' END, 0, :now, :expires_at,
+       CASE WHEN body IS NULL THEN host ELSE '{no_host}' END
 FROM (
-  SELECT id, generation, host, due_at, hint, hint_observed, taken_at,
-         row_number() OVER (PARTITION BY host ORDER BY due_at, id) AS place
+  SELECT due.*, row_number() OVER (PARTITION BY host ORDER BY due_at, id) AS place
   FROM (
-    SELECT p.id, p.generation, p.host, p.due_at, p.hint, p.hint_observed, p.taken_at FROM pages p
-    WHERE p.source = :source AND p.due_at IS NOT NULL AND p.due_at <= :until
-      AND (p.taken_at IS NULL OR p.status NOT IN ('suspected', 'deleted') AND EXISTS (
-        SELECT 1 FROM bodies b WHERE b.hash = p.hint))
-    ORDER BY p.due_at, p.id LIMIT :window {skip}
+    SELECT id, generation, host, due_at, hint_observed, CASE WHEN taken_at IS NOT NULL THEN hint END AS body FROM pages
+    WHERE source = :source AND due_at IS NOT NULL AND due_at <= :until ORDER BY due_at, id LIMIT :window {skip}
   ) AS due
   WHERE host NOT IN (SELECT host FROM {laden})
 ) AS ranked
@@ -94,8 +90,8 @@ def plan(
     A host that has `share` tasks to be taken up gets no more of them, and at most as many at once. `most` is what a
     budget still allows. What is left out stays due.
     """
-    skip = "FOR UPDATE OF p SKIP LOCKED" if store.is_postgres else ""
-    due = text(_DUE.format(skip=skip, laden=rowset(store, {"host": "text"}, "laden"))).bindparams(
+    skip = "FOR UPDATE SKIP LOCKED" if store.is_postgres else ""
+    due = text(_DUE.format(skip=skip, no_host=NO_HOST, laden=rowset(store, {"host": "text"}, "laden"))).bindparams(
         instant("now", now), instant("until", until), instant("expires_at", expires_at)
     )
     limits = {"source": source, "share": share, "most": min(most, MOST), "window": _WINDOW}

@@ -118,6 +118,7 @@ SELECT hash FROM bodies
 EXCEPT SELECT raw_hash FROM pages WHERE status <> 'deleted' OR deleted_at >= :before
 EXCEPT SELECT v.raw_hash FROM versions v JOIN pages p ON p.id = v.page
   WHERE v.fetched_at >= :before OR (v.version = p.version AND p.status <> 'deleted')
+EXCEPT SELECT hint FROM pages WHERE taken_at IS NOT NULL AND status <> 'deleted'
 EXCEPT SELECT body_hash FROM tasks WHERE body_hash IS NOT NULL
 """
 _DROP = """

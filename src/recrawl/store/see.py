@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, text, update
 
 from recrawl.model.sighting import Batch, Seen, Sighting
-from recrawl.model.work import PageState
+from recrawl.model.work import NO_HOST, PageState
 from recrawl.store import bodies
 from recrawl.store.database import Store, draw
 from recrawl.store.keys import identity_hash, task_key
@@ -66,7 +66,7 @@ def see(
         returned = _returned(store, connection, batch, known)
         new = _insert_pages(store, connection, batch.source, unknown, observed, now)
         hinted, looked, same, unhinted = _sort_out(known, returned, forced)
-        _raise_hints(store, connection, hinted, observed)
+        _raise_hints(store, connection, hinted + [page for page in looked if page.body_hash], observed)
         wanted = new + hinted + looked
         _keep_bodies(store, connection, wanted)
         ids = _tasks_for(store, connection, batch.source, wanted, observed, now, expires_at)
@@ -74,11 +74,11 @@ def see(
         ids += _open_tasks(
             store, connection, [page for page, _ in known if page.busy and page.id not in asked]
         ).values()
-        members_of = [*new, *(page for page, _ in known)]
+        sighted = (*(page.id for page in new), *(page.id for page, _ in known))
         if batch.document is not None:
-            _enrol(store, connection, batch.document, batch.reading, (page.id for page in members_of))
-        _record(store, connection, batch, observed, len(members_of), ids)
-        return Seen(len(new), len(hinted), len(looked), same, unhinted)
+            _enrol(store, connection, batch.document, batch.reading, sighted)
+        _record(store, connection, batch, observed, len(sighted), ids)
+        return Seen(len(new), len(hinted), len(looked), same, unhinted, sighted)
 
     return store.write(work)
 
@@ -100,11 +100,11 @@ def _move_seen(connection: Connection, batch: Batch, now: datetime) -> None:
 
 
 _BY_PAGE = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy, p.url = a.url AS own
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.url = a.url AS own
 FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash = r.h
 """
 
@@ -186,18 +186,12 @@ def _sort_out(
         hint = page.sighting.hint
         if row is not None and hint is not None and hint != row.hint:
             hinted.append(page)
-        elif page.id in returned:
+        elif page.id in returned or _asks_again(page, row):
             looked.append(page)
         elif row is None or hint is None:
             # Under another address the source may well say another time of the same page: that is no hint.
             unhinted += 1
-        elif page.body_hash is not None:
-            # To look at the same bytes again is of use only where the page was given up meanwhile.
-            if _given_up(page, row.status):
-                looked.append(page)
-            else:
-                same += 1
-        elif not page.busy and row.status == PageState.ACTIVE and forced():
+        elif not page.busy and page.body_hash is None and row.status == PageState.ACTIVE and forced():
             page.forced = True
             looked.append(page)
         else:
@@ -205,8 +199,12 @@ def _sort_out(
     return hinted, looked, same, unhinted
 
 
-def _given_up(page: _Known, status: str) -> bool:
-    return not page.busy and status in (PageState.SUSPECTED, PageState.DELETED, PageState.MOVED)
+def _asks_again(page: _Known, row: Any) -> bool:
+    """Whether the same body in hand decides something: the page had been taken for gone, or it went back to an older
+    state and may mean it. Nothing but its sighting can tell."""
+    if row is None or page.body_hash is None or page.busy:
+        return False
+    return row.status in (*_DOUBTED, PageState.MOVED) or row.lower_key is not None
 
 
 def _raise_hints(store: Store, connection: Connection, hinted: list[_Known], observed: int) -> None:
@@ -285,7 +283,7 @@ def _tasks_for(
                         "forced": page.forced,
                         "body": page.body_hash,
                         "priority": 0 if page.forced else _URGENT,
-                        "host": page.host,
+                        "host": NO_HOST if page.body_hash else page.host,
                     }
                     for page in missing
                 ),

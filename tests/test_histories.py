@@ -160,6 +160,15 @@ def test_a_sitemap_that_lost_its_pages_makes_no_page_suspect(mirror: Mirror, fau
     _follow_through_faults(mirror, (2, 4, 6), fault)
 
 
+@pytest.mark.parametrize("way", ["listing", "api", "feed+sitemap"])
+def test_other_ways_of_finding_pages_miss_the_same(
+    history: History, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    shutil.copyfile(sqlite_template, tmp_path / "mirror.db")
+    with _mirrored(history, str(tmp_path / "mirror.db"), way, monkeypatch) as mirror:
+        _follow(mirror, range(1, 3), "none")
+
+
 @pytest.mark.prove
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("way", WAYS)

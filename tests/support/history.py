@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from recrawl.declare import Finder, Record, Sitemap, Source
+from recrawl.declare import Api, Feed, Finder, Listing, Offset, Record, Sitemap, Source
 from recrawl.operate.approve import held, let_through
 from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
@@ -28,7 +28,14 @@ GAP = timedelta(hours=6, minutes=1)
 CYCLES = 4
 """After so many cycles, a gap apart, all that went is known: two to miss it, two to confirm."""
 
-WAYS: dict[str, Callable[[str], list[Finder]]] = {"sitemap": lambda base: [Sitemap(f"{base}/sitemap.xml")]}
+WAYS: dict[str, Callable[[str], list[Finder]]] = {
+    "sitemap": lambda base: [Sitemap(f"{base}/sitemap.xml")],
+    "listing": lambda base: [Listing(f"{base}/list", links="li a")],
+    "api": lambda base: [
+        Api(f"{base}/api/items", items="items", link="url", updated="updated", pages=Offset(total="total"))
+    ],
+    "feed+sitemap": lambda base: [Feed(f"{base}/feed.atom"), Sitemap(f"{base}/sitemap.xml")],
+}
 """The ways in which the pages of the site can be found."""
 
 

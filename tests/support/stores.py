@@ -296,6 +296,7 @@ def an_unchanged_outcome(
     status = 304 if by is By.NOT_MODIFIED else 200
     return Unchanged(
         look=replace(a_look(task, at, status), requests=requests),
+        reread=not requests,
         by=by,
         raw_hash=raw_hash or task.page.raw_hash,
         reader_hash=READER,

@@ -64,17 +64,18 @@ def retire_documents(connection: Connection, source: str, stream: str, cycle: in
         )
 
 
+# Not EXISTS, for which PostgreSQL may read all members.
 _LISTED = """
-EXISTS (SELECT 1 FROM members c JOIN documents e ON e.id = c.document
-        JOIN cursors s ON s.source = e.source AND s.stream = e.stream
-        WHERE c.page = {page} AND c.dropped IS NULL AND s.exhaustive)
+(SELECT 1 FROM members c JOIN documents e ON e.id = c.document
+ JOIN cursors s ON s.source = e.source AND s.stream = e.stream
+ WHERE c.page = {page} AND c.dropped IS NULL AND s.exhaustive LIMIT 1) IS NOT NULL
 """
 # CROSS JOIN: SQLite takes the tables in this order, from the few dropped members on.
 _MISSED = f"""
 SELECT m.page FROM members m CROSS JOIN documents d CROSS JOIN pages p
 WHERE m.dropped IS NOT NULL AND d.id = m.document AND p.id = m.page
   AND d.source = :source AND d.stream IN (SELECT stream FROM {{streams}})
-  AND p.first_seen_at < :began AND p.status NOT IN ('deleted', 'moved') AND NOT {_LISTED.format(page="m.page")}
+  AND p.first_seen_at < :began AND p.status NOT IN ('deleted', 'moved') AND NOT ({_LISTED.format(page="m.page")})
 """
 
 

@@ -358,8 +358,6 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"max_attempts": 0}, "max_attempts"),
     ({"max_wait": "an hour"}, "max_wait"),
     ({"max_age": float("nan")}, "max_age"),
-    ({"find": Listing(SITE)}, "find"),
-    ({"find": [Sitemap(SITE), Links(SITE)]}, "find[1]"),
     ({"find": Api(SITE)}, "find.id"),
     ({"find": Api(SITE, id="id", json={})}, "find.method"),
     ({"find": Api(SITE, id="id", params={"a": {}})}, "find.params.a"),
@@ -373,7 +371,24 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"find": Api(SITE, id="id", since=Since("json:a..b"), method="POST")}, "find"),
     ({"auth": "sesame"}, "auth"),
     ({"find": Keywords(["a"])}, "find"),
-    ({"find": Derived("a")}, "find"),
+    ({"find": Listing(SITE)}, "find.links"),
+    ({"find": Listing(SITE, links="a[")}, "find.links"),
+    ({"find": Listing(SITE, links="a", next="a[")}, "find.next"),
+    ({"find": Listing(SITE, links="a", next="/{page}/{page}")}, "find.next"),
+    ({"find": Listing(SITE, links="a", next="/{page}/{size}")}, "find.next"),
+    ({"find": [Sitemap(SITE), Links(SITE)]}, "find[1].pages"),
+    ({"find": Links(SITE, pages="(")}, "find.pages"),
+    ({"find": Links(SITE, pages="x", follow="(")}, "find.follow"),
+    ({"find": Links(SITE, pages="x", depth=-1)}, "find.depth"),
+    ({"find": Links(SITE, pages="x", depth="2")}, "find.depth"),  # type: ignore[arg-type]
+    ({"find": Derived("https://a.example/{sku}", source=7)}, "find.source"),  # type: ignore[arg-type]
+    ({"find": Derived("https://a.example/x", source="b")}, "find.url"),
+    ({"find": Derived("https://{shop}/x", source="b")}, "find.url"),
+    ({"find": Derived("https://a.example/{0}", source="b")}, "find.url"),
+    ({"find": Derived("https://a.example/{sku!r}", source="b")}, "find.url"),
+    ({"find": Derived("https://a.example/{sku", source="b")}, "find.url"),
+    ({"find": Derived("/x/{sku}", source="b")}, "find"),
+    ({"find": Derived("https://a.example/{sku}", source="b", where={"sku": [1]})}, "find.where.sku"),  # type: ignore[dict-item]
 ]
 
 
@@ -386,7 +401,7 @@ def test_an_option_that_cannot_be_is_refused_with_its_place(options: dict[str, A
 
 
 def test_what_is_not_there_yet_says_so_and_what_to_use_instead() -> None:
-    assert {kind.__name__ for kind in NOT_YET} == {"Listing", "Links", "Keywords", "Derived"}
+    assert {kind.__name__ for kind in NOT_YET} == {"Keywords"}
     with pytest.raises(Misuse, match="Keywords is not there yet in this release") as caught:
         source(find=Keywords(SITE))
     assert "Urls(" in caught.value.action

@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 def signals(body: str, content_type: str = "text/html; charset=utf-8") -> Signals:
     document = Document(Page("https://site.example/a", "https://site.example/a", body.encode(), content_type, NOW))
-    return signals_of(document, html_shape(document.root) if "html" in content_type else None)
+    return signals_of(document, html_shape(document.root, document.outlines) if "html" in content_type else None)
 
 
 def a_profile(pages: int = 2 * ENOUGH) -> Profile:
@@ -144,3 +144,12 @@ def test_what_workers_learn_apart_adds_up() -> None:
         (one if number % 2 else two).learn(signals(article(f"News {number}", FILLER * (2 + number % 9))))
     one.add(Profile.from_json(two.as_json()))
     assert one == whole
+
+
+def test_pages_that_each_lead_elsewhere_do_not_fill_the_memory_or_hide_the_address_where_many_go() -> None:
+    profile = Profile()
+    for page in range(500):
+        profile.redirected(f"https://site.example/{page}", page)
+        profile.redirected("https://site.example/consent", page)
+    assert len(profile.targets) <= 50
+    assert len(profile.redirected("https://site.example/consent", 1000)) >= 3

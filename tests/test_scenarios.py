@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from recrawl.declare import Record, Source, Urls
+from recrawl.declare import Moment, Record, Source, Urls, css
 from recrawl.extract.fetched import Fetched
 from recrawl.run import wire
 from recrawl.run.engine import Engine
@@ -232,3 +232,49 @@ def test_validators_go_back_as_every_cache_test_gave_them_and_a_304_renews_them(
                     assert got == sent.get(asked.path, {}), asked.path
             assert len(site.paths()) == len(first)
     assert one(store, "SELECT count(*) FROM versions") == len(first)
+
+
+# Reported bugs of this area; those of validators are scenarios above
+
+
+def _bug(cases: Path, number: str) -> dict[str, Any]:
+    found = json.loads((cases / "bugs" / "cases.json").read_bytes())["cases"]
+    return next(case for case in found if case["id"].startswith(f"bug-{number}-"))
+
+
+def test_a_page_that_is_not_found_again_and_again_is_deleted_once_and_restored_once(cases: Path, store: Store) -> None:
+    bug = _bug(cases, "40")
+    steps = [{"respond": {"status": status, "body": "A"}} for status in bug["input"]["statuses"]]
+    words = {"created": "new", "deleted": "deleted", "restored": "restored"}
+    with Scene({"steps": steps}, wire._VIRTUAL.now) as scene:
+        source = declared(scene, [PAGE, *GOOD])
+        for number in range(len(steps)):
+            scene.begin(number)
+            asyncio.run(sync_source(source, store, delay=0.0))
+            later(_GAP)
+        # What is deleted is looked at again, less and less often.
+        later(timedelta(days=31))
+        asyncio.run(sync_source(source, store, delay=0.0))
+    page = the_page(store)
+    kinds = rows(store, "SELECT kind FROM versions WHERE page = :page ORDER BY seq", page=page["id"])
+    assert [words[row["kind"]] for row in kinds] == bug["expected"]["events"]
+    assert page["status"] == "active"
+
+
+class Job(Record, table="jobs", key="url"):
+    url: str
+    title: str = css("p::text")
+    posted: Moment | None = css("span::text", default=None)
+
+
+def test_a_time_that_only_grows_older_is_no_change(cases: Path, store: Store) -> None:
+    bug = _bug(cases, "37")
+    with ScriptedSite() as site:
+        site["/job"] = [Reply(bug["input"]["before"]), Reply(bug["input"]["after"])]
+        source = Declared(Source("jobs", find=Urls([f"{site.url}/job"]), read=Job, forced_looks=0.0), "test")
+        asyncio.run(sync_source(source, store, delay=0.0))
+        posted = one(store, "SELECT posted FROM jobs")
+        later(timedelta(hours=1))
+        asyncio.run(sync_source(source, store, delay=0.0))
+    assert one(store, "SELECT count(*) FROM versions") == 1
+    assert one(store, "SELECT posted FROM jobs") == posted

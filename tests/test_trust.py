@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from recrawl.cli.app import app
 from recrawl.decide.template import rebuilt
 from recrawl.decide.trust import ENOUGH, WINDOW, Subject, believed, remember
 from recrawl.store import trust
@@ -61,3 +65,13 @@ def test_a_source_is_rebuilt_where_most_looks_find_another_structure_and_few_use
     moved: int, calm: int, usual: int, at_end: bool, verdict: bool | None
 ) -> None:
     assert rebuilt([True] * moved + [False] * calm, looks=100, usual=usual, at_end=at_end) is verdict
+
+
+def test_status_says_what_is_trusted_and_what_is_not(store: Store) -> None:
+    checks = {(Subject.HINTS, "sitemap"): [False] * ENOUGH, (Subject.VALIDATORS, "a.example"): [True] * 3}
+    trust.note(store, SOURCE, checks, now=NOW, soon=NOW)
+    told = CliRunner().invoke(app, ["status", "--store", store.url])
+    assert "hints of sitemap: 0 of the last 20 checks true; not believed" in told.stdout
+    assert "validators of a.example: 3 of the last 3 checks true\n" in told.stdout
+    (known,) = json.loads(CliRunner().invoke(app, ["status", "--store", store.url, "--json"]).stdout)["sources"]
+    assert [(one["kind"], one["believed"]) for one in known["trust"]] == [("hints", False), ("validators", True)]

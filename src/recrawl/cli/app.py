@@ -9,6 +9,7 @@ import typer
 
 from recrawl.cli import (
     approve,
+    audit,
     changes,
     compare,
     database,
@@ -18,10 +19,12 @@ from recrawl.cli import (
     export,
     init,
     prune,
+    reconcile,
     reparse,
     retry,
     revert,
     show,
+    standing,
     status,
     sync,
 )
@@ -49,6 +52,10 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     reparse.reparse,
     approve.approve,
     revert.revert,
+    reconcile.reconcile,
+    audit.audit,
+    standing.pause,
+    standing.resume,
     prune.prune,
     export.export,
     doctor.doctor,

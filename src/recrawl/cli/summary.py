@@ -17,6 +17,7 @@ _CODES = {
     Ending.APPROVAL: Exit.APPROVAL,
     Ending.NOTHING: Exit.COULD_NOT,
     Ending.INTERRUPTED: Exit.INTERRUPTED,
+    Ending.PAUSED: Exit.FAILURES,
 }
 LINES = {
     "new": "new",
@@ -98,6 +99,8 @@ def _headline(result: Result) -> str:
             return "nothing could be found"
         case Ending.INTERRUPTED:
             return "interrupted"
+        case Ending.PAUSED:
+            return "paused"
         case Ending.WAITING:
             until = f" until {result.until:%Y-%m-%d %H:%M} UTC" if result.until else ""
             return f"the rest waits{until}; run the same command again then"

@@ -5,26 +5,10 @@ A release that brings one takes its line out of `NOT_YET`.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from recrawl.declare.finders import Finder, _OneAddress
+from recrawl.declare.finders import Finder
 from recrawl.errors import Misuse
-
-
-@dataclass(frozen=True)
-class Listing(_OneAddress):
-    _: KW_ONLY
-    links: str | None = None
-    next: str | None = None
-
-
-@dataclass(frozen=True)
-class Links(_OneAddress):
-    _: KW_ONLY
-    follow: str | None = None
-    pages: str | None = None
-    depth: int | None = None
 
 
 class Keywords(Finder):
@@ -32,18 +16,8 @@ class Keywords(Finder):
         super().__init__()
 
 
-class Derived(Finder):
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__()
-
-
-_INSTEAD = "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses that you make yourself."
-
 NOT_YET: dict[type, str] = {
-    Listing: _INSTEAD,
-    Links: _INSTEAD,
-    Keywords: _INSTEAD,
-    Derived: _INSTEAD,
+    Keywords: "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses that you make yourself.",
 }
 
 

@@ -16,7 +16,8 @@ from recrawl.declare import hashing
 from recrawl.declare.api import Api, check_api
 from recrawl.declare.article import Article
 from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern, share, suggestion, web_host
-from recrawl.declare.finders import Auto, Feed, Finder, Urls
+from recrawl.declare.finders import Auto, Finder
+from recrawl.declare.finding import check_finder
 from recrawl.declare.planned import refuse_planned
 from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
@@ -186,11 +187,7 @@ def _finder(finder: Finder, place: str) -> Finder:
         web_host(url, place)
     if isinstance(finder, Api):
         finder = check_api(finder, place)
-    if isinstance(finder, Urls) and not finder.urls:
-        raise Misuse("the list of URLs is empty", place=f"{place}.urls", action="Name one at least.")
-    if isinstance(finder, Feed) and finder.exhaustive:
-        action = "A feed holds the newest entries only: leave exhaustive out."
-        raise Misuse("a feed is never exhaustive", place=f"{place}.exhaustive", action=action)
+    check_finder(finder, place)
     return finder
 
 

@@ -52,10 +52,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a batch came to: pages by what the sighting meant for them."""
+    """What a batch came to: pages by what the sighting meant for them. `pages` are the ids of all of them."""
 
     new: int = 0
     hinted: int = 0  # known, and the hint moved: a visit was made or an open one raised
     forced: int = 0  # known, the hint stayed, looked at all the same
     same: int = 0  # known, the hint stayed: nothing to do
     unhinted: int = 0  # known, no hint: the schedule decides
+    pages: tuple[int, ...] = ()

@@ -47,6 +47,7 @@ class Ending(StrEnum):
     APPROVAL = "approval"  # too many pages would vanish: a person has to agree
     NOTHING = "nothing"  # discovery found nothing to work on
     INTERRUPTED = "interrupted"
+    PAUSED = "paused"  # somebody paused the source, before or meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ class Engine:
         tools = self._tools
         await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
         await tools.db(recordtables.ensure, tools.source.records)
+        if await self._paused():
+            return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
         settler = Settler(tools, run, self._settled)
@@ -323,12 +326,19 @@ class Engine:
     async def _superseded(self) -> bool:
         """Whether other workers serve this source by another declaration, or somebody paused it: then this run ends."""
         known = await self._tools.db(sources.standing, self._tools.source.name)
-        if known.spec_hash == self._tools.source.spec_hash and not known.paused:
-            return False
-        why = known.paused_reason or "it is paused" if known.paused else "a newer declaration of it is in use"
-        self._progress.on_notice(f"{known.name}: {why}; the rest is left to the next run")
+        if not await self._paused():
+            if known.spec_hash == self._tools.source.spec_hash:
+                return False
+            self._progress.on_notice(f"{known.name}: a newer declaration of it is in use; the rest is left to it")
         self._stopping = True
         return True
+
+    async def _paused(self) -> bool:
+        known = await self._tools.db(sources.standing, self._tools.source.name)
+        if known.paused:
+            reason = f": {known.paused_reason}" if known.paused_reason else ""
+            self._troubles[None] = [Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False)]
+        return known.paused
 
     async def _pause(self, seconds: float) -> None:
         """A wait that `stop` ends."""
@@ -350,6 +360,8 @@ class Engine:
         return closed
 
     def _ending(self, closed: close.Closed | None) -> Ending:
+        if any(trouble.kind == "paused" for trouble in self._told()):
+            return Ending.PAUSED
         if self._stopping:
             return Ending.INTERRUPTED
         if closed is not None and closed.held:

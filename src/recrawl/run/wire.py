@@ -67,6 +67,12 @@ def the_clock() -> Clock:
     return _VIRTUAL if Settings().clock == "virtual" else Clock()
 
 
+def the_chance() -> Random:
+    """Chance, as RECRAWL_SEED fixes it."""
+    seed = Settings().seed
+    return Random(seed) if seed is not None else Random()
+
+
 @asynccontextmanager
 async def tools_for(
     declared: Declared,
@@ -78,7 +84,6 @@ async def tools_for(
     full: bool = False,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
-    settings = Settings()
     source = declared.source
     secrets = secrets_of(source, os.environ)
     clock = the_clock()
@@ -93,7 +98,7 @@ async def tools_for(
                 store=store,
                 client=client,
                 clock=clock,
-                chance=Random(settings.seed) if settings.seed is not None else Random(),
+                chance=the_chance(),
                 owner=own_name(),
                 writer=writer,
                 parsers=pool,
@@ -131,8 +136,8 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
-    errand: Errand | None = None,
     full: bool = False,
+    errand: Errand | None = None,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
     """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.

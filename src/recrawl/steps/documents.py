@@ -53,6 +53,7 @@ class Stream:
     counts: Counter[str] = field(default_factory=Counter)
     troubles: list[Trouble] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
+    whole: bool = True  # its end means that everything was seen, as far as the finder can tell
 
     @property
     def name(self) -> str:
@@ -88,8 +89,8 @@ async def visit_document(stream: Stream, url: str, *, feed: bool = False) -> lis
         if not known.complete:
             stream.troubles.append(Trouble(url, "incomplete", f"{url} could not be read to its end", again=False))
         return await _unchanged(stream, known)
-    trusted = known.complete and known.spec == tools.source.spec_hash
-    answer = await _fetch(stream, url, known.validators if trusted else Validators())
+    trusted = known.complete and known.spec == tools.source.spec_hash and not tools.full
+    answer = await fetch_document(stream, url, known.validators if trusted else Validators())
     if isinstance(answer, Trouble):
         stream.troubles.append(answer)
         return []
@@ -214,7 +215,7 @@ async def sight(stream: Stream, document: int | None, reading: int, found: list[
     return seen
 
 
-async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
+async def fetch_document(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
     """Fetch a document, or tell why there is none."""
     answer = await ask(stream, Request(url, validators))
     if isinstance(answer, Answer) and (answer.status == 200 or (answer.status == 304 and answer.conditional)):

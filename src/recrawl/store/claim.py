@@ -48,7 +48,8 @@ WHERE id IN (SELECT id FROM taken) RETURNING id
 _VIEW = """
 SELECT t.*, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash, p.content_hash,
        p.structure_hash, p.reader_hash, p.content_type, p.failures, p.taken_at IS NOT NULL AS taken,
-       p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed, b.hash AS stored
+       p.hint IS NOT NULL AS hinted, p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed,
+       b.hash AS stored
 FROM {rows} CROSS JOIN tasks t LEFT JOIN pages p ON p.id = t.page LEFT JOIN bodies b ON b.hash = p.raw_hash
 WHERE t.id = r.id ORDER BY t.priority DESC, t.due_at, t.id
 """
@@ -208,6 +209,7 @@ def page_view(row: Mapping[Any, Any]) -> PageView:
         content_type=row["content_type"],
         has_body=row["stored"] is not None,
         failures=row["failures"],
+        hinted=bool(row["hinted"]),
         taken=bool(row["taken"]),
         hint_stayed=bool(row["hint_stayed"]),
     )

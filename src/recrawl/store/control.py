@@ -13,7 +13,7 @@ _SOME = text(
     """
     SELECT p.id AS page, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash,
            p.content_hash, p.structure_hash, p.reader_hash, p.content_type, p.failures,
-           false AS taken, false AS hint_stayed, b.hash AS stored
+           false AS taken, false AS hinted, false AS hint_stayed, b.hash AS stored
     FROM (SELECT id, misses, gone_at FROM pages
           WHERE source = :source AND status = 'active' AND host = :host AND id >= :start
             AND taken_at IS NULL ORDER BY id LIMIT 50) AS near

@@ -74,11 +74,11 @@ def see(
         ids += _open_tasks(
             store, connection, [page for page, _ in known if page.busy and page.id not in asked]
         ).values()
-        members_of = [*new, *(page for page, _ in known)]
+        sighted = (*(page.id for page in new), *(page.id for page, _ in known))
         if batch.document is not None:
-            _enrol(store, connection, batch.document, batch.reading, (page.id for page in members_of))
-        _record(store, connection, batch, observed, len(members_of), ids)
-        return Seen(len(new), len(hinted), len(looked), same, unhinted)
+            _enrol(store, connection, batch.document, batch.reading, sighted)
+        _record(store, connection, batch, observed, len(sighted), ids)
+        return Seen(len(new), len(hinted), len(looked), same, unhinted, sighted)
 
     return store.write(work)
 

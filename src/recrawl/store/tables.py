@@ -159,6 +159,7 @@ documents = Table(
     _flag("complete"),
     Column("parent", BigInteger),
     _count("parent_reading"),
+    Column("leads_to", Json),  # URLs of the documents that it links to; those of an index have it for a parent
     Index("ix_documents_parent", "parent", "parent_reading"),
     Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,

@@ -30,6 +30,7 @@ class Settled:
     counts: Counter[str] = field(default_factory=Counter)
     lost: tuple[int, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  # (kind, url) of each version written
+    ends: Mapping[int, str] = field(default_factory=dict)  # the line of the summary that each task counts for
 
 
 def settle(
@@ -58,7 +59,8 @@ def settle(
         counts: Counter[str] = Counter(verdict.count for verdict in verdicts.values())
         lost = tuple(s.task.id for s in settlements if s.task.id not in held)
         changed = tuple((v.version.kind, v.page.url) for v in verdicts.values() if v.version)
-        return Settled(counts, lost, changed)
+        ends = {task: verdict.count for task, verdict in verdicts.items()}
+        return Settled(counts, lost, changed, ends)
 
     return store.write(work)
 

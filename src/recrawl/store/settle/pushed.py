@@ -320,7 +320,8 @@ def _hash(line: _Line) -> str:
 def _new_page(page: int, row: Mapping[str, Any]) -> PageFacts:
     given: dict[str, Any] = {name: row.get(name) for name in pages.NAMES}
     zero = dict.fromkeys(("version", "observed", "hint_observed", "failures", "misses", "confirms"), 0)
-    return PageFacts(**(given | zero | {"id": page}))
+    unset = dict.fromkeys(("held", "approved"), False)
+    return PageFacts(**(given | zero | unset | {"id": page}))
 
 
 def _is_of_the_data(error: Exception) -> bool:

@@ -128,3 +128,5 @@ def upgrade() -> None:
         sqlite_where=sa.text("body_hash IS NOT NULL"),
         postgresql_where=sa.text("body_hash IS NOT NULL"),
     )
+    # Links between documents.
+    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))

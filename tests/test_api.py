@@ -37,6 +37,7 @@ from recrawl.errors import Misuse
 from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
+from recrawl.store import audit
 from recrawl.store.database import Store, open_store
 from recrawl.store.tables import metadata
 from tests.support.scripted import Reply, ScriptedSite
@@ -121,6 +122,8 @@ def events(store: Store) -> list[str]:
 def pass_time(span: timedelta) -> None:
     wire._VIRTUAL.ahead += span
 
+
+_RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
 
 STYLES: dict[str, tuple[str, dict[str, Any]]] = {
     "offset": ("offset", {"pages": Offset()}),
@@ -425,6 +428,12 @@ def test_items_are_never_fetched_by_themselves_however_long_ago_they_were_seen(a
     assert {call.values["offset"] for call in api.calls()} == {"0"}
 
 
+def test_an_audit_leaves_items_alone_for_they_cannot_be_fetched(api: ScriptedApi, store: Store) -> None:
+    api.add(*rows(3))
+    sync(source(api), store)
+    assert audit.sample(store, "shop", 10, _RANDOM) == []
+
+
 def test_new_rules_read_the_stored_items_again(api: ScriptedApi, store: Store) -> None:
     api.add(row(1, colour="red"), row(2, colour="blue"))
     sync(source(api), store)
@@ -676,9 +685,6 @@ def killed(declared: Source, store: Store, at: int) -> bool:
         event.remove(store.engine, "commit", count)
         pass_time(timedelta(seconds=61))
     return False
-
-
-_RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
 
 
 @pytest.mark.parametrize("style", ["offset and total", "token", "after id"])

@@ -18,11 +18,14 @@ _FEW = 20_000
 _DRAWN = 5_000
 _MOST_DRAWS = 2_000
 
+# What comes with its sighting cannot be fetched: there is nothing to hold it against.
 _SOME = text(
-    "SELECT id FROM (SELECT id FROM pages WHERE source = :source AND status = 'active' LIMIT :most) AS s ORDER BY id"
+    "SELECT id FROM (SELECT id FROM pages WHERE source = :source AND status = 'active' AND taken_at IS NULL "
+    "LIMIT :most) AS s ORDER BY id"
 )
 _HIT = """
-SELECT p.id FROM {rows} CROSS JOIN pages p WHERE p.id = r.id AND p.source = :source AND p.status = 'active'
+SELECT p.id FROM {rows} CROSS JOIN pages p
+WHERE p.id = r.id AND p.source = :source AND p.status = 'active' AND p.taken_at IS NULL
 """
 
 

@@ -21,6 +21,7 @@ from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, Trouble
 from recrawl.steps.tools import Tools
 from recrawl.store import claim, cycle, recordtables, sources
+from recrawl.store.close import close
 from recrawl.store.database import Store
 from recrawl.store.leases import release
 
@@ -45,7 +46,7 @@ async def _cycle(tools: Tools) -> list[Trouble]:
     source, store = tools.source, tools.store
     sources.register(store, source.name, source.spec_hash, source.reader_hash)
     recordtables.ensure(store, source.records)
-    opened = cycle.begin(store, source.name, streams_of(source), tools.clock.now())
+    opened = cycle.begin(store, source.name, await streams_of(tools), tools.clock.now())
     troubles: list[Trouble] = []
     courtesy = Courtesy(tools)
     now = tools.clock.now()
@@ -64,7 +65,7 @@ async def _cycle(tools: Tools) -> list[Trouble]:
     except BaseException:
         release(store, [(task.id, task.token) for task in tasks])
         raise
-    cycle.close(store, source.name, opened.id, tools.clock.now())
+    close(store, source.name, opened.id, source.deletion, tools.clock.now())
     return troubles
 
 

@@ -7,7 +7,24 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, demo, doctor, export, init, show, status, sync
+from recrawl.cli import (
+    approve,
+    changes,
+    compare,
+    database,
+    dead,
+    demo,
+    doctor,
+    export,
+    init,
+    prune,
+    reparse,
+    retry,
+    revert,
+    show,
+    status,
+    sync,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -27,12 +44,19 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    changes.changes,
+    retry.retry,
+    reparse.reparse,
+    approve.approve,
+    revert.revert,
+    prune.prune,
     export.export,
     doctor.doctor,
     demo.demo,
 )
 for command in _COMMANDS:
     app.command()(command)
+app.add_typer(dead.app, name="dead")
 app.add_typer(database.app, name="db")
 
 

@@ -21,6 +21,7 @@ from recrawl.steps.api import is_due, walk_api
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.derived import walk_rows
 from recrawl.steps.documents import Stream, Trouble, open_stream, trouble_of, visit_document
+from recrawl.steps.feed import walk_feed
 from recrawl.steps.links import walk_links
 from recrawl.steps.listing import walk_listing
 from recrawl.steps.lists import take_list
@@ -64,7 +65,7 @@ async def _walk(stream: Stream, finder: Finder) -> None:
         case Sitemap(url=url):
             await _walk_from(stream, [url])
         case Feed(url=url):
-            await visit_document(stream, url, feed=True)
+            await walk_feed(stream, url)
         case Urls(urls=urls):
             # A list in a declaration is a document too: what is taken out of it is no longer listed.
             await take_list(stream, f"declared:{stream.name}", "urls", list(urls))

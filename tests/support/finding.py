@@ -90,6 +90,11 @@ def missed(store: Store, source: str) -> set[str]:
     return found(store, source) - listed(store, source)
 
 
+def doubted(store: Store, source: str) -> set[str]:
+    """The URLs of pages that the end of a cycle has found something against."""
+    return _urls(store, "SELECT url FROM pages WHERE source = :source AND (misses > 0 OR status = 'suspected')", source)
+
+
 def ended_whole(store: Store, source: str) -> bool:
     """Whether the last cycle reached the end of its one stream, so that absence means something."""
     with store.read() as connection:

@@ -235,6 +235,68 @@ def test_embedded_json_is_searched_in_a_documented_order() -> None:
     assert value(EMBEDDED, jmes("zz")) is None
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        'window.__INITIAL_STATE__ = {"a": {"b": "x"}};',
+        'window["__STATE__"]={"a":{"b":"x"}}',
+        'self.__NUXT__ = {"a": {"b": "x"}}; window.other = function () { return {} }',
+        'var state = {"a": {"b": "x", "c": undefined, "d": ["undefined", undefined]}}, more = 1;',
+        r'window.__S__ = JSON.parse("{\"a\":{\"b\":\"x\"}}");',
+        r"""const s = JSON.parse('{"a":{"b":"\x78"}}')""",
+        'window.n = {unquoted: 1}; window.f = (function(a){return {"a":a}})(1); let s = {"a": {"b": "x"}}',
+        'window.cut = {"a": ; window.s = {"a": {"b": "x"}}',
+    ],
+)
+def test_json_that_a_script_assigns_is_read_as_it_stands(script: str) -> None:
+    html = f"<p>y</p><script src=/app.js></script><script>{script}</script>"
+    assert value(html, jmes("a.b")) == "x"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'if (a == {"a": {"b": 1}}) {}',
+        'window.a.b.c({"a": {"b": 1}})',
+        "window.x = 'no' + {}",
+        "let x = JSON.parse('{\"a\"')",
+    ],
+)
+def test_what_only_an_engine_could_make_sense_of_is_not_found(script: str) -> None:
+    assert value(f"<script>{script}</script>", jmes("a.b")) is None
+
+
+def test_json_of_a_page_is_searched_before_what_its_scripts_assign_and_that_before_json_ld() -> None:
+    html = (
+        '<script type="application/ld+json">{"a": 3, "b": 3, "c": 3}</script>'
+        '<script>window.s = {"a": 2, "b": 2}</script><script type="application/vnd.site+json">{"a": 1}</script>'
+    )
+    assert [value(html, jmes(name)) for name in "abc"] == [1, 2, 3]
+    assert value(html, names("b")) == 2
+
+
+def test_characters_beyond_sixteen_bits_in_an_inline_string_stay_whole() -> None:
+    html = r"""<script>window.s = JSON.parse('{"a":"\uD83D\uDE00","n":12345678901234567890}')</script>"""
+    assert value(html, jmes("a")) == "\U0001f600"
+    assert value(html, (int, jmes("n"))) == 12345678901234567890
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "window.a=" * 100_000,
+        "var " + " " * 300_000,
+        "window.s = " + '{"a":' * 200_000,
+        'window.s = JSON.parse("' * 20_000,
+        'window.s = {"a": undefined, "b": ' * 20_000,
+    ],
+)
+def test_hostile_scripts_are_read_in_a_moment(script: str) -> None:
+    began = time.perf_counter()
+    assert value(f"<script>{script}</script>", jmes("zz")) is None
+    assert time.perf_counter() - began < 5
+
+
 def test_each_can_be_in_embedded_json() -> None:
     html = '<script type="application/json">{"list": [{"id": 1}, {"id": 2}]}</script>'
     assert [row.values["id"] for row in read(html, record("list", id=(int, ...))).rows] == [1, 2]

@@ -16,7 +16,7 @@ from recrawl.declare import Listing, Source
 from recrawl.steps import linked
 from recrawl.store import migrate
 from recrawl.store.database import Store, open_store
-from tests.support.finding import InProcess, MovingList, ended_whole, find, found, listed, missed
+from tests.support.finding import InProcess, MovingList, doubted, ended_whole, find, found, listed, missed
 from tests.support.scripted import Reply, ScriptedSite
 
 SHOP = "https://shop.example"
@@ -284,8 +284,10 @@ def _watched(store: Store, moving: MovingList, name: str, cycles: int) -> None:
         moving.watch()
         troubles = find(declared, store, InProcess(moving))
         assert [trouble.kind for trouble in troubles] in ([], ["moving"])
-        lost = {f"{SHOP}/item/{item}" for item in moving.there} - listed(store, name)
+        there = {f"{SHOP}/item/{item}" for item in moving.there}
+        lost = there - listed(store, name)
         assert not lost, f"{len(lost)} items slipped by: {sorted(lost)[:3]}"
+        assert not there & doubted(store, name)
         moving.move(moving.chance.randrange(3 * moving.per_page))
 
 

@@ -20,7 +20,8 @@ from recrawl.steps.courtesy import Courtesy
 from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, Trouble
 from recrawl.steps.tools import Tools
-from recrawl.store import claim, close, cycle, recordtables, sources
+from recrawl.store import claim, cycle, recordtables, sources
+from recrawl.store.close import close
 from recrawl.store.database import Store
 from recrawl.store.leases import release
 
@@ -64,7 +65,7 @@ async def _cycle(tools: Tools) -> list[Trouble]:
     except BaseException:
         release(store, [(task.id, task.token) for task in tasks])
         raise
-    close.close(store, source.name, opened.id, source.deletion, tools.clock.now())
+    close(store, source.name, opened.id, source.deletion, tools.clock.now())
     return troubles
 
 
@@ -87,6 +88,11 @@ def listed(store: Store, source: str) -> set[str]:
 def missed(store: Store, source: str) -> set[str]:
     """The URLs of pages that were found once, and that no document of the last cycle lists."""
     return found(store, source) - listed(store, source)
+
+
+def doubted(store: Store, source: str) -> set[str]:
+    """The URLs of pages that the end of a cycle has found something against."""
+    return _urls(store, "SELECT url FROM pages WHERE source = :source AND (misses > 0 OR status = 'suspected')", source)
 
 
 def ended_whole(store: Store, source: str) -> bool:

@@ -42,7 +42,8 @@ def xpath(expression: str, *, default: Any = MISSING) -> Any:
 
 
 def jmes(expression: str, *, default: Any = MISSING) -> Any:
-    """A JMESPath over a JSON body, or over the JSON embedded in an HTML page: the first document that has it."""
+    """A JMESPath over a JSON body, or over the JSON embedded in an HTML page: the first document that has it, of
+    `__NEXT_DATA__`, other scripts of a JSON type, what scripts assign as JSON, and JSON-LD."""
     return Field(Selector("jmes", (expression,)), default)
 
 

@@ -17,7 +17,7 @@ from recrawl.declare.checks import hints_of, is_span
 from recrawl.declare.policies import seconds
 from recrawl.declare.specs import RecordSpec
 
-READER_FORMAT = 1
+READER_FORMAT = 2
 """Raised by a release of recrawl that reads the same bytes under the same rules differently: all pages are reread."""
 
 

@@ -17,7 +17,7 @@ class Keywords(Finder):
 
 
 NOT_YET: dict[type, str] = {
-    Keywords: "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses that you make yourself.",
+    Keywords: "Use Listing or Urls: Urls([...]) takes any list of addresses that you make yourself.",
 }
 
 

@@ -7,6 +7,7 @@ fetches. Its dates are not used: it fills what is missing from today.
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections import defaultdict
@@ -56,12 +57,14 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FeedDocument:
-    """A whole feed. Where `complete` is False, some entries may be missing and `problems` says why."""
+    """A whole feed. Where `complete` is False, some entries may be missing and `problems` says why. `next` is the
+    address of the page with older entries, where the feed has pages (RFC 5005 section 3; JSON Feed's next_url)."""
 
     kind: FeedKind
     entries: list[FeedEntry]
     complete: bool
     problems: list[str]
+    next: str | None = None
 
 
 def read_feed(data: bytes, url: str, content_type: str | None = None, zone: str | None = None) -> FeedDocument:
@@ -75,9 +78,10 @@ def read_feed(data: bytes, url: str, content_type: str | None = None, zone: str 
     head = without_preface(next(chunks, ""), problems)
     chunks = chain((head,), chunks)
     root = root_of(head).lower()
+    following = _next_of(head, url)
     kind = _KINDS.get(root, FeedKind.INVALID)
     if head.startswith(("{", "[")):
-        found = _json_items(chunks, url, own, problems)
+        found, following = _json_items(chunks, url, own, problems)
         kind = FeedKind.INVALID if found is None else FeedKind.JSON
         entries = found or []
     elif root in _NEVER:
@@ -88,7 +92,7 @@ def read_feed(data: bytes, url: str, content_type: str | None = None, zone: str 
             kind = FeedKind.RSS
     if kind is FeedKind.INVALID:
         problems.lost(f"This is no feed but {named(head)}.")
-    return FeedDocument(kind, _told_apart(entries, problems), problems.complete, problems.texts)
+    return FeedDocument(kind, _told_apart(entries, problems), problems.complete, problems.texts, following)
 
 
 _MOST_ENTRIES: Final = 10_000
@@ -101,6 +105,9 @@ _KINDS: Final = {
     **{"rdf": FeedKind.RDF},
 }
 _NEVER: Final = frozenset({"html", "urlset", "sitemapindex"})
+_FIRST_ENTRY = re.compile(r"<(?:[\w-]+:)?(?:item|entry)[\s>]", re.IGNORECASE)
+_LINK = re.compile(r"<(?:[\w-]+:)?link\s([^<>]{1,2000})>")
+_ATTRIBUTE = re.compile(r"\b(rel|href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _ENTRY_TAGS: Final = ("{*}item", "{*}entry", "{*}ITEM", "{*}Item")
 _FIELDS: Final = frozenset(
     {"id", "guid", "link", "title", "pubdate", "published", "issued", "updated", "modified", "date", "created"}
@@ -109,6 +116,16 @@ _ATTRIBUTES: Final = frozenset({"href", "rel", "type", "ispermalink", "about", "
 _DUBLIN_CORE: Final = {"dc": "{http://purl.org/dc/elements/1.1/}", "dcterms": "{http://purl.org/dc/terms/}"}
 _ATOM: Final = "{http://www.w3.org/2005/Atom}"
 _RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+
+
+def _next_of(head: str, url: str) -> str | None:
+    """The address that a feed's own link with rel=next names; it stands before the entries."""
+    first = _FIRST_ENTRY.search(head)
+    for link in _LINK.finditer(head, 0, first.start() if first else len(head)):
+        given = {name: html.unescape(double or single) for name, double, single in _ATTRIBUTE.findall(link[1])}
+        if given.get("rel") == "next" and given.get("href"):
+            return _absolute(url, given["href"].strip())
+    return None
 
 
 def _xml_entries(chunks: Iterable[str], url: str, zone: tzinfo | None, problems: Problems) -> list[FeedEntry]:
@@ -215,23 +232,27 @@ def _alternate(found: dict[str, object]) -> str | None:
     return next((link["href"] for link in links if link.get("rel") == "alternate" and link.get("href")), None)
 
 
-def _json_items(chunks: Iterable[str], url: str, zone: tzinfo | None, problems: Problems) -> list[FeedEntry] | None:
-    """The items of a JSON Feed (jsonfeed.org, version 1.1); None where the document is not one."""
+def _json_items(
+    chunks: Iterable[str], url: str, zone: tzinfo | None, problems: Problems
+) -> tuple[list[FeedEntry] | None, str | None]:
+    """The items of a JSON Feed (jsonfeed.org, version 1.1) and its next page; None where the document is not one."""
     text = "".join(chunks)
     if len(text) > _MOST_JSON:
         problems.lost(f"The JSON has more than {_MOST_JSON:,} characters; it was not read.")
-        return None
+        return None, None
     try:
         document = orjson.loads(text)
     except ValueError as error:
         problems.lost(f"The JSON is broken: {error}.")
-        return None
+        return None, None
     items = document.get("items") if isinstance(document, dict) else None
     if not isinstance(items, list):
-        return None
+        return None, None
     if len(items) > _MOST_ENTRIES:
         problems.lost(_TOO_MANY)
-    return [_json_item(item, url, zone) for item in items[:_MOST_ENTRIES] if isinstance(item, dict)]
+    found = [_json_item(item, url, zone) for item in items[:_MOST_ENTRIES] if isinstance(item, dict)]
+    following = document.get("next_url")
+    return found, _absolute(url, following.strip()) if isinstance(following, str) and following.strip() else None
 
 
 def _json_item(item: dict[str, object], url: str, zone: tzinfo | None) -> FeedEntry:

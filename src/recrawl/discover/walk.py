@@ -32,6 +32,7 @@ class Listing:
     complete: bool = True
     problems: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
+    next: str | None = None  # the page of a feed with older entries
     batches: Iterator[list[Listed]] = field(default_factory=lambda: iter(()))
 
 
@@ -64,4 +65,4 @@ def _feed(data: bytes, url: str, content_type: str | None, zone: str) -> Listing
         if entry.url and entry.url.lower().startswith(("http://", "https://"))
     ]
     whole = [entries[start : start + BATCH] for start in range(0, len(entries), BATCH)]
-    return Listing(found.kind, found.complete, list(found.problems), batches=iter(whole))
+    return Listing(found.kind, found.complete, list(found.problems), next=found.next, batches=iter(whole))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from recrawl.errors import Permanent
 from recrawl.extract.bounds import check_bounds
 from recrawl.extract.charset import decode
 from recrawl.extract.content import Content, content_of
+from recrawl.extract.inline import inline_values
 from recrawl.extract.jsonld import objects_of
 from recrawl.extract.jsontext import read_embedded, read_json
 from recrawl.extract.text import Outline, text_of
@@ -89,18 +90,36 @@ class Document:
         """Makes a link absolute; None for what is no link to the web."""
         return _joiner(self.base)
 
-    @cached_property
-    def embedded(self) -> list[Any]:
-        """The JSON that an HTML page carries, in the order in which it is searched: `__NEXT_DATA__`, other scripts of
-        type application/json, JSON-LD. Of a JSON body, the body itself."""
+    @property
+    def embedded(self) -> Iterator[Any]:
+        """The JSON that an HTML page carries, in the order in which it is searched, each kind read when it is asked
+        for: `__NEXT_DATA__`, other scripts of a JSON type, what scripts assign as JSON, JSON-LD. Of a JSON body, the
+        body itself."""
         if self.content is Content.JSON:
-            return [self.json]
-        scripts = self.root.css('script[type="application/json" i]')
+            yield self.json
+            return
+        yield from self._json_scripts
+        yield from self._inline
+        yield from self.jsonld
+
+    @cached_property
+    def _json_scripts(self) -> list[Any]:
+        scripts = self.root.css('script[type="application/json" i], script[type$="+json" i]:not([type*="ld+json" i])')
         first = self.root.css("script#__NEXT_DATA__")
         known = {node.mem_id for node in first}
         nodes = first + [node for node in scripts if node.mem_id not in known]
         values = [read_embedded(node.text()) for node in nodes]
-        return [value for value in values if value is not None] + self.jsonld
+        return [value for value in values if value is not None]
+
+    @cached_property
+    def _inline(self) -> list[Any]:
+        scripts = self.root.css("script:not([src])")
+        return [
+            value
+            for node in scripts
+            if "json" not in (node.attributes.get("type") or "").lower()
+            for value in inline_values(node.text())
+        ]
 
     @cached_property
     def jsonld(self) -> list[dict[str, Any]]:

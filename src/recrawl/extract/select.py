@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -34,7 +34,7 @@ class Scope:
     part: list[Any] | None = None  # one value, in a list since null is one too
 
     @property
-    def parts(self) -> list[Any]:
+    def parts(self) -> Iterable[Any]:
         return self.document.embedded if self.part is None else self.part
 
 
@@ -119,11 +119,15 @@ def _jsonld(exprs: tuple[str, ...], scope: Scope, first: bool) -> list[Any]:
 
 def _names(exprs: tuple[str, ...], scope: Scope, first: bool) -> list[Any]:
     """The first that holds something; where none does, the first that is there."""
-    there = [part[name] for part in scope.parts if isinstance(part, dict) for name in exprs if name in part]
-    held = [value for value in there if value is not None and not (isinstance(value, str) and not value.strip())]
-    for value in held or there:
-        return value if isinstance(value, list) else [value]
-    return []
+    there: list[Any] = []
+    for part in scope.parts:
+        for name in exprs if isinstance(part, dict) else ():
+            if name in part:
+                value = part[name]
+                if value is not None and not (isinstance(value, str) and not value.strip()):
+                    return value if isinstance(value, list) else [value]
+                there.append(value)
+    return there[:1] if not there or not isinstance(there[0], list) else there[0]
 
 
 _KINDS: dict[str, Callable[[tuple[str, ...], Scope, bool], list[Any]]] = {

@@ -21,6 +21,7 @@ from recrawl.steps.api import is_due, walk_api
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.derived import walk_rows
 from recrawl.steps.documents import Stream, Trouble, open_stream, trouble_of, visit_document
+from recrawl.steps.feed import walk_feed
 from recrawl.steps.links import walk_links
 from recrawl.steps.listing import walk_listing
 from recrawl.steps.lists import take_list
@@ -64,7 +65,7 @@ async def _walk(stream: Stream, finder: Finder) -> None:
         case Sitemap(url=url):
             await _walk_from(stream, [url])
         case Feed(url=url):
-            await visit_document(stream, url, feed=True)
+            await walk_feed(stream, url)
         case Urls(urls=urls):
             # A list in a declaration is a document too: what is taken out of it is no longer listed.
             await take_list(stream, f"declared:{stream.name}", "urls", list(urls))
@@ -145,8 +146,8 @@ async def _end(stream: Stream) -> None:
     now = tools.clock.now()
     again = [trouble for trouble in stream.troubles if trouble.again]
     if not stream.troubles:
-        exhaustive = stream.finder.streams[stream.name] and stream.whole
-        exhaustive = exhaustive and not stream.kinds & {"rss", "atom", "json", "rdf"}
+        feeds = stream.kinds & {"rss", "atom", "json", "rdf"}
+        exhaustive = stream.finder.streams[stream.name] and stream.whole and not feeds
         await tools.db(
             cursor.end_stream,
             task.source,

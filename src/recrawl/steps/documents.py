@@ -53,6 +53,7 @@ class Stream:
     counts: Counter[str] = field(default_factory=Counter)
     troubles: list[Trouble] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
+    known: int = 0  # pages that were met on the way and that the store knew
     whole: bool = True  # its end means that everything was seen, as far as the finder can tell
 
     @property
@@ -108,6 +109,7 @@ async def _unchanged(stream: Stream, known: documents.Document) -> list[str]:
     stream.kinds.add(known.kind or "")
     found = await stream.tools.db(documents.members_of, known)
     stream.count(found=found.listed, unchanged_hint=found.spared)
+    stream.known += found.listed
     return await stream.tools.db(documents.children, known.id, known.reading)
 
 
@@ -152,6 +154,7 @@ async def _take_in(
         validators=answer.validators,
         spec=tools.source.spec_hash,
         complete=listing.complete and not emptied,
+        leads_to=[listing.next] if listing.next else [],
     )
     stream.kinds.add(listing.kind)
     if emptied:
@@ -211,6 +214,7 @@ async def sight(stream: Stream, document: int | None, reading: int, found: list[
         expires_at=now + TASK_LIFE,
     )
     stream.seen = point
+    stream.known += len(seen.pages) - seen.new
     stream.count(found=seen.new + seen.hinted + seen.forced + seen.same + seen.unhinted, unchanged_hint=seen.same)
     return seen
 

@@ -1,4 +1,4 @@
-"""The second release: what each part needs beyond the first."""
+"""Tokens of the HTTP service; links between documents."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,6 +23,8 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
+    # Links between documents.
+    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))
     op.create_table(
         "pushes",
         sa.Column("source", sa.String(length=64), nullable=False),
@@ -128,5 +130,3 @@ def upgrade() -> None:
         sqlite_where=sa.text("body_hash IS NOT NULL"),
         postgresql_where=sa.text("body_hash IS NOT NULL"),
     )
-    # Links between documents.
-    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))

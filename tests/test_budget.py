@@ -21,7 +21,7 @@ from recrawl.store import budgets, plan
 from recrawl.store.budgets import Spending
 from recrawl.store.database import Store, open_store
 from tests.support.scripted import Reply, ScriptedSite
-from tests.support.stores import NOW, SOURCE, a_page, one, rows, sight, visited
+from tests.support.stores import NOW, SOURCE, a_page, one, rows, visited
 
 NOON = datetime(2026, 11, 30, 12, 10, tzinfo=UTC)
 SCOPE = budgets.source_scope("shop")
@@ -119,14 +119,17 @@ def test_many_workers_at_once_are_granted_as_much_as_there_is_and_no_more(store:
 def test_a_plan_gives_each_host_some_minutes_of_work_and_the_most_due_first(store: Store) -> None:
     visited(store, *((a_page(str(number)), "one") for number in range(10)))
     due = NOW + timedelta(days=40)
-    values = {"until": due, "now": due, "expires_at": due + timedelta(days=7)}
-    assert plan.plan(store, SOURCE, share=4, **values) == 4
-    assert plan.plan(store, SOURCE, share=4, **values) == 0, "the host has enough to do"
-    waiting = "SELECT max(p.change_rate) FROM pages p WHERE due_at IS NULL"
-    assert one(store, waiting) is not None
-    assert plan.plan(store, SOURCE, share=10, most=2, **values) == 2, "as many as a budget still allows"
+
+    def planned(share: int, most: int = 2000) -> int:
+        last = due + timedelta(days=7)
+        return plan.plan(store, SOURCE, until=due, now=due, expires_at=last, share=share, most=most)
+
+    soonest = [row["id"] for row in rows(store, "SELECT id FROM pages ORDER BY due_at, id LIMIT 4")]
+    assert planned(share=4) == 4
+    assert [row["page"] for row in rows(store, "SELECT page FROM tasks WHERE state = 'pending' ORDER BY id")] == soonest
+    assert planned(share=4) == 0, "the host has enough to do"
+    assert planned(share=10, most=2) == 2, "as many as a budget still allows"
     assert plan.anything_due(store, SOURCE, due)
-    sight(store)
 
 
 # In a run

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, demo, doctor, export, init, show, status, sync
+from recrawl.cli import compare, database, demo, doctor, export, init, run, show, status, sync
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     init.init,
     sync.sync,
+    run.run,
     status.status,
     show.show,
     compare.diff,

@@ -78,7 +78,8 @@ class Engine:
     async def run(self) -> Result:
         """Discover, visit, settle, until nothing is left that can be done. Raises StoreUnavailable, Misuse."""
         tools = self._tools
-        await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
+        hashes = tools.source.spec_hash, tools.source.reader_hash
+        await tools.db(sources.register, tools.source.name, *hashes, tools.every)
         await tools.db(recordtables.ensure, tools.source.records)
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())

@@ -60,14 +60,25 @@ def store_at(address: str | None) -> Store:
     return open_store(address or Settings().store)
 
 
+def the_clock() -> Clock:
+    """The clock that the environment asks for."""
+    return _VIRTUAL if Settings().clock == "virtual" else Clock()
+
+
 @asynccontextmanager
 async def tools_for(
-    declared: Declared, store: Store, *, concurrency: int | None = None, delay: float | None = None, processes: int = 0
+    declared: Declared,
+    store: Store,
+    *,
+    concurrency: int | None = None,
+    delay: float | None = None,
+    processes: int = 0,
+    every: float | None = None,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
     settings = Settings()
     source = declared.source
-    clock = _VIRTUAL if settings.clock == "virtual" else Clock()
+    clock = the_clock()
     at_once = concurrency or source.pace.concurrency
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recrawl-writer")
     pool = _parser_pool(declared, processes) if processes else None
@@ -85,6 +96,7 @@ async def tools_for(
                 parsers=pool,
                 concurrency=at_once,
                 delay=seconds(source.pace.delay) if delay is None else delay,
+                every=every if source.every is None else seconds(source.every),
             )
     finally:
         writer.shutdown()
@@ -115,12 +127,16 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
+    every: float | None = None,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
-    """Bring one source up to date. `prepare` is given the engine (to stop it) and its progress (to watch it)."""
+    """Bring one source up to date. `every`: seconds after which that is due again by itself, where the source declares
+    none. `prepare` is given the engine (to stop it) and its progress (to watch it)."""
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
-    async with tools_for(declared, store, concurrency=concurrency, delay=delay, processes=processes) as tools:
+    async with tools_for(
+        declared, store, concurrency=concurrency, delay=delay, processes=processes, every=every
+    ) as tools:
         progress = Progress(declared.source.name)
         engine = Engine(tools, progress)
         prepare(engine, progress)

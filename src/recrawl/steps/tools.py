@@ -46,6 +46,7 @@ class Tools:
     parsers: Executor | None = None
     concurrency: int = 4
     delay: float = 0.25
+    every: float | None = None
     rules: Rules = field(init=False)
     max_wait: float = field(init=False)
 

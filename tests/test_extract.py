@@ -396,6 +396,9 @@ HOSTILE = {
     "reopened, behind an end tag in quotes": "".join(f"<p><b id={number} x='> </b>'>" for number in range(5_000)),
     "end tags of nothing": "<x>" * 14_000 + "</y>" * 100_000,
     "end tags of nothing that is formatted": "<x>" * 14_000 + "</b>" * 100_000,
+    "closed late": "".join(f"<b id={n}>" for n in range(900)) + "<div>" * 2_000 + "</b>" * 20_000,
+    "closed late, in lists": "".join(f"<b id={n}>" for n in range(10)) + "<ul><li>" * 4_000 + "</b>" * 4_000,
+    "closed late, behind quotes": "<i>" * 3 + "<div>" * 3_000 + "<x y='<i a='>text</i>" * 9_000,
     "attributes": "<p " + " ".join(f"a{number}" for number in range(200_000)),
     "attributes, behind quotes": "<p " + " ".join(f"a{number}='>'" for number in range(50_000)) + ">",
 }
@@ -403,10 +406,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_page_that_would_take_for_ever_is_refused_at_once(kind: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(Permanent, match="parsing it could take for ever"):
         read(HOSTILE[kind], record(x=css("p")))
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 SLOPPY = {
@@ -415,6 +418,8 @@ SLOPPY = {
     "unclosed cells": "<table>" + "<tr><td>1<td>2" * 20_000,
     "unclosed fonts": "<p><font color=red>text</p>" * 4_000,
     "much in bold": "<p><b class=x>text</b> and <code>more</code></p>" * 5_000,
+    "formatting across blocks": "<b><div>text</b></div><a href=x><div>more<a href=y></div></a>" * 3_000,
+    "formatting in formatting": "<em><a href=x><code><span class=y>text</span></code></a></em>" * 10_000,
     "icons": "<svg viewBox='0 0 1 1'><path d='M0'/><circle r=1/></svg>" * 5_000,
     "less-than signs": "1 < 2 and 2 <3 " * 50_000,
     "closed": "<div class='a'><span>text</span></div>" * 30_000,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +13,20 @@ import pytest
 from sqlalchemy import text
 
 from recrawl.declare import Sitemap, Source
+from recrawl.run.engine import Ending
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
+from tests.support.history import CYCLES, WAYS, History, Mirror, served
 
-
-class History:
-    """The replaying server, at some step of the recorded history."""
-
-    def __init__(self, base: str, steps: int) -> None:
-        self.base = base
-        self.steps = steps
-
-    def go(self, step: int) -> None:
-        self._ask(f"/__step/{step}", b"")
-
-    def fault(self, kind: str) -> None:
-        self._ask(f"/__fault/{kind}", b"")
-
-    def truth(self) -> dict[str, str]:
-        return {f"{self.base}{path}": hashed for path, hashed in self._ask("/__truth").items()}
-
-    def pages_served(self) -> int:
-        return sum(count for kind, count in self._ask("/__stats").items() if kind.startswith("page "))
-
-    def _ask(self, path: str, data: bytes | None = None) -> Any:
-        with urllib.request.urlopen(f"{self.base}{path}", data=data) as answer:
-            return json.load(answer)
+GUARDED = (7, 48)
+"""The steps that remove so much at once that a person has to agree."""
 
 
 @pytest.fixture(scope="module")
 def history(cases: Path) -> Iterator[History]:
-    folder = cases / "histories"
-    command = [sys.executable, str(folder / "serve_history.py"), str(folder / "remote_jobs.jsonl.gz")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        base, steps = server.stdout.readline().split()[:2]
-        yield History(base.rstrip("/"), int(steps))
-        server.terminate()
+    with served(cases / "histories") as running:
+        yield running
 
 
 def _sync(history: History, store: Store) -> Progress:
@@ -119,3 +93,83 @@ def test_all_steps_on_postgres_and_without_validators(history: History, postgres
     _walk(history, open_store(postgres_address), range(history.steps), hinted=True)
     history.fault("no_validators")
     _walk(history, open_store(str(tmp_path / "blind.db")), range(history.steps), hinted=False)
+
+
+# What is removed
+
+FAULTS = ["none", "errors", "lying_lastmod", "no_validators"]
+CUT = ["sitemap_half", "sitemap_empty"]
+
+
+@pytest.fixture
+def mirror(
+    history: History, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Mirror]:
+    shutil.copyfile(sqlite_template, tmp_path / "mirror.db")
+    with _mirrored(history, str(tmp_path / "mirror.db"), "sitemap", monkeypatch) as mirror:
+        yield mirror
+
+
+@contextmanager
+def _mirrored(history: History, address: str, way: str, patch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    patch.setenv("RECRAWL_CLOCK", "virtual")
+    store = open_store(address)
+    history.fault("none")
+    yield Mirror(history, store, way)
+    history.fault("none")
+    store.close()
+
+
+def _follow(mirror: Mirror, steps: range, fault: str) -> None:
+    mirror.history.fault(fault)
+    for step in steps:
+        if step in GUARDED and step != steps[0]:
+            mirror.follow_with_approval(step)
+        else:
+            mirror.follow(step)
+
+
+def _follow_through_faults(mirror: Mirror, steps: Iterable[int], fault: str) -> None:
+    """Each step comes together with the fault; when that is lifted, one cycle finds all that is there."""
+    for step in steps:
+        mirror.history.fault(fault)
+        mirror.move(step)
+        for _ in range(CYCLES):
+            mirror.sync()
+            wrong = mirror.pages("suspected", "deleted") & mirror.truth.keys()
+            assert not wrong, f"step {step}: {sorted(wrong)[:3]} are suspected for a fault of the sitemap"
+        mirror.history.fault("none")
+        mirror.sync()
+        mirror.compare_active(step)
+        for _ in range(CYCLES):
+            if mirror.sync().ending is Ending.APPROVAL:
+                mirror.approve()
+        mirror.compare(step)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("steps", [range(13), range(40, 50)], ids=["the first years", "the migration"])
+@pytest.mark.parametrize("fault", ["none", "errors", "lying_lastmod"])
+def test_pages_that_the_site_removed_are_deleted_and_no_others(mirror: Mirror, steps: range, fault: str) -> None:
+    _follow(mirror, steps, fault)
+
+
+@pytest.mark.parametrize("fault", CUT)
+def test_a_sitemap_that_lost_its_pages_makes_no_page_suspect(mirror: Mirror, fault: str) -> None:
+    mirror.follow(1)
+    _follow_through_faults(mirror, (2, 4, 6), fault)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fault", FAULTS + CUT)
+def test_all_steps_by_every_way_and_through_every_fault(
+    history: History, store_address: str, monkeypatch: pytest.MonkeyPatch, way: str, fault: str
+) -> None:
+    with _mirrored(history, store_address, way, monkeypatch) as mirror:
+        if fault in CUT:
+            mirror.follow(0)
+            _follow_through_faults(mirror, range(1, history.steps), fault)
+        else:
+            _follow(mirror, range(history.steps), fault)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
+from recrawl.clean.form import form
 from recrawl.clean.plain import storable
 from recrawl.clean.values import CleanContext, as_columns, blank_is_missing, schema
 from recrawl.declare.specs import FieldSpec, Kind, RecordSpec, columns
@@ -119,6 +120,7 @@ def _errors(error: ValidationError) -> list[FieldError]:
             kind=each["type"],
             message=storable(each["msg"])[:_SHOWN],
             value="" if each["type"] == "missing" else _shown(each["input"]),
+            form="" if each["type"] == "missing" else storable(form(each["input"])),
         )
         for each in error.errors(include_url=False, include_context=False)
     ]

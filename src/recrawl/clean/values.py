@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
-from functools import partial
+from functools import lru_cache, partial
 
 from pydantic_core import PydanticCustomError, core_schema
 from pydantic_core.core_schema import CoreSchema, ValidationInfo
@@ -31,6 +31,7 @@ from recrawl.model.values import Moment, Precision, Price, Stock
 LONGEST_TEXT = 1_000_000
 MOST_ITEMS = 10_000
 _DIGITS = 38  # before and after the point, the most that databases share
+_SHORT_URL = 500  # characters; longer ones are not worth remembering
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 _GROUPED = re.compile(r"([-+]?)(\d{1,3}(?:([, '])\d{3})(?:\3\d{3})*)(\.\d+)?")
@@ -130,9 +131,17 @@ def _url(value: object, info: _Info) -> str:
     if not isinstance(value, str):
         raise wrong("url", f"a URL is wanted, this is {type(value).__name__}")
     try:
+        if value.startswith(("http://", "https://")) and len(value) <= _SHORT_URL:
+            return _canonical(value)
         return canonical_url(_text(value), _context(info).base_url)
     except ValueError as error:
         raise wrong("url", f"not a URL: {error}") from error
+
+
+@lru_cache(maxsize=8_192)
+def _canonical(url: str) -> str:
+    """Of an absolute URL, whose base does not matter: the pages of a site have most of their links in common."""
+    return canonical_url(_text(url))
 
 
 def _whole(value: object) -> object:

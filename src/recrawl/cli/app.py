@@ -7,7 +7,28 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, demo, doctor, export, init, run, show, status, sync
+from recrawl.cli import (
+    approve,
+    audit,
+    changes,
+    compare,
+    database,
+    dead,
+    demo,
+    doctor,
+    export,
+    init,
+    prune,
+    reconcile,
+    reparse,
+    retry,
+    revert,
+    run,
+    show,
+    standing,
+    status,
+    sync,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -28,12 +49,23 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    changes.changes,
+    retry.retry,
+    reparse.reparse,
+    approve.approve,
+    revert.revert,
+    reconcile.reconcile,
+    audit.audit,
+    standing.pause,
+    standing.resume,
+    prune.prune,
     export.export,
     doctor.doctor,
     demo.demo,
 )
 for command in _COMMANDS:
     app.command()(command)
+app.add_typer(dead.app, name="dead")
 app.add_typer(database.app, name="db")
 
 

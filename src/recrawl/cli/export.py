@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def export(
-    table: Annotated[str, typer.Argument(help="A table of records, or pages, versions, events, dead_letters.")],
+    table: Annotated[str, typer.Argument(help="A table of records, or pages, versions, events, dead_letters, bodies.")],
     form: Annotated[Format, typer.Option("--format", help="How to write it.")] = Format.CSV,
     to: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where to; else standard output.")] = None,
     source: SourceOption = None,
@@ -26,9 +26,9 @@ def export(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a table as CSV, JSON lines or Parquet, whatever its size."""
-    if form is Format.PARQUET and to is None:
-        raise Misuse("Parquet is no text for a terminal", place="--format", action="Name a file with --out.")
+    """Write a table as CSV, JSON lines or Parquet, or the stored bodies as a web archive, whatever their size."""
+    if form in (Format.PARQUET, Format.WARC) and to is None:
+        raise Misuse(f"{form} is no text for a terminal", place="--format", action="Name a file with --out.")
     if excel and form is not Format.CSV:
         raise Misuse("--excel goes with CSV only", place="--excel", action="Leave it out, or take --format csv.")
     if json and to is None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli import advice
+from recrawl.cli.lookup import source_named
 from recrawl.cli.surface import Exit, JsonOption, StoreOption, emit, known_store, out, safe
-from recrawl.declare.checks import suggestion
-from recrawl.errors import Misuse
 
 if TYPE_CHECKING:
     from recrawl.operate.health import Unhealthy
     from recrawl.store.passes import Schedule
     from recrawl.store.queries import SourceStatus
+    from recrawl.store.trust import Trust
 
 _WIDTH = 80
 _MOST = 5
@@ -43,15 +43,10 @@ def status(
 
     now = the_clock().now()
     with known_store(store) as opened:
-        names = queries.source_names(opened)
-        if source is not None and source not in names:
-            problem = f"{source!r} is no source of this database"
-            raise Misuse(problem, place=opened.place, action=suggestion(source, names))
+        names = [source_named(opened, source)] if source is not None else queries.source_names(opened)
         if check:
-            raise typer.Exit(_checked([one for one in unhealthy(opened, now) if source in (None, one.source)], json))
-        found = [
-            (queries.status(opened, name), schedule(opened, name, now)) for name in names if source in (None, name)
-        ]
+            raise typer.Exit(_checked([one for one in unhealthy(opened, now) if one.source in names], json))
+        found = [(queries.status(opened, name), schedule(opened, name, now)) for name in names]
         place = opened.place
     if json:
         emit({"store": place, "sources": [_facts(*one) for one in found]})
@@ -74,7 +69,7 @@ def _checked(found: list[Unhealthy], json: bool) -> Exit:
 
 def _needs_attention(one: SourceStatus) -> bool:
     ended_well = one.run is not None and one.run.state in ("finished", "running")
-    return bool(one.dead_letters or one.paused or one.tasks.get("failed") or not ended_well)
+    return bool(one.dead_letters or one.paused or one.held or one.tasks.get("failed") or not ended_well)
 
 
 def _facts(one: SourceStatus, schedule: Schedule) -> dict[str, object]:
@@ -94,9 +89,14 @@ def _show(one: SourceStatus, schedule: Schedule) -> None:
     if one.events:
         counts = ", ".join(f"{event.count:,} {event.kind}" for event in one.events)
         lines.append(("events", f"{counts}; last {_time(max(event.last for event in one.events))}"))
+    lines += [("trust", _trust(trust)) for trust in one.trust]
     for name, told in lines:
         if told:
             console.print(f"  {name:11} {told}")
+    if one.held:
+        console.print(
+            f"  held back   {one.held:,} pages vanished at once: recrawl approve {safe(one.source)}", style="yellow"
+        )
     if one.dead_letters:
         _letters(one)
     console.print()
@@ -139,6 +139,12 @@ def _run(one: SourceStatus) -> str:
 
 def _tasks(one: SourceStatus) -> str:
     return ", ".join(f"{count:,} {_TASK_WORDS[state]}" for state, count in one.tasks.items())
+
+
+def _trust(trust: Trust) -> str:
+    of = f"{safe(trust.kind)} of {safe(trust.name)}"
+    told = f"{of}: {trust.checks - trust.wrong} of the last {trust.checks} checks true"
+    return told if trust.believed else f"{told}; not believed, so pages are looked at by schedule, in full"
 
 
 def _letters(one: SourceStatus) -> None:

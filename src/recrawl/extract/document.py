@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any
 
 import can_ada
@@ -16,6 +17,7 @@ from recrawl.extract.charset import decode
 from recrawl.extract.content import Content, content_of
 from recrawl.extract.jsonld import objects_of
 from recrawl.extract.jsontext import read_embedded, read_json
+from recrawl.extract.text import Outline, text_of
 from recrawl.model.fetched import Page
 
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
@@ -28,6 +30,7 @@ class Document:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.content = content_of(page.body, page.content_type)
+        self.outlines: dict[int, Outline] = {}
 
     @cached_property
     def text(self) -> str:
@@ -44,6 +47,10 @@ class Document:
         root = LexborHTMLParser(self.text).root
         assert root is not None  # a document always has one
         return root
+
+    def text_of(self, node: LexborNode) -> str:
+        """The text of an element of the page."""
+        return text_of(node, self.outlines)
 
     @cached_property
     def lxml_text(self) -> str:
@@ -74,20 +81,13 @@ class Document:
     def base(self) -> str:
         """What relative links start from: `<base href>`, else the address that the body came from."""
         if self.content is Content.HTML and (node := self.root.css_first("base[href]")):
-            return self._join(self.page.final_url, node.attributes.get("href") or "") or self.page.final_url
+            return _joiner(self.page.final_url)(node.attributes.get("href") or "") or self.page.final_url
         return self.page.final_url
 
-    def join(self, link: str) -> str | None:
-        """A link made absolute, or None for what is no link to the web."""
-        return self._join(self.base, link)
-
-    @staticmethod
-    def _join(base: str, link: str) -> str | None:
-        try:
-            url = can_ada.parse(base) + link.strip()
-        except ValueError:
-            return None
-        return str(url.href) if url.protocol in ("http:", "https:") else None
+    @cached_property
+    def join(self) -> Callable[[str], str | None]:
+        """Makes a link absolute; None for what is no link to the web."""
+        return _joiner(self.base)
 
     @cached_property
     def embedded(self) -> list[Any]:
@@ -129,6 +129,24 @@ class Document:
             place=self.page.url,
             action="Keep such pages out with match or skip, or read them with another record or a function.",
         )
+
+
+def _joiner(base: str) -> Callable[[str], str | None]:
+    """Joins links to `base`, each once: pages repeat theirs."""
+    try:
+        start = can_ada.parse(base)
+    except ValueError:
+        return lambda _: None
+
+    @cache
+    def join(link: str) -> str | None:
+        try:
+            url = start + link.strip()
+        except ValueError:
+            return None
+        return str(url.href) if url.protocol in ("http:", "https:") else None
+
+    return join
 
 
 def parse_lxml(text: str) -> etree._Element | None:

@@ -57,7 +57,11 @@ def extract(page: Page, source: Source) -> Extracted:
     Raises Permanent where the body cannot be read at all: binary, no JSON, nested beyond bounds, or the user's own
     reader failed.
     """
-    document = Document(page)
+    return extract_from(Document(page), source)
+
+
+def extract_from(document: Document, source: Source) -> Extracted:
+    """The same of a page that others read too."""
     rows = tuple(_by_function(document, source.reader) if source.reader else _by_specs(document, source.records))
     is_html = document.content is Content.HTML
     return Extracted(
@@ -122,7 +126,9 @@ def _linked(field: FieldSpec, found: list[Any], scope: Scope) -> list[Any]:
     """
     if field.kind is not Kind.URL or scope.document.content is Content.JSON:
         return found
-    joined = [(value, scope.document.join(value) if isinstance(value, str) and value else None) for value in found]
+    join = scope.document.join
+    # Without its fragment, which names a place in a page and no other page.
+    joined = [(value, join(value.partition("#")[0]) if isinstance(value, str) and value else None) for value in found]
     if field.many:
         return [url for _, url in joined if url is not None]
     return [value if url is None else url for value, url in joined]
@@ -150,7 +156,7 @@ def _by_function(document: Document, reader: Reader) -> Iterator[Raw]:
 def _shape(document: Document) -> str | None:
     if document.content is Content.JSON:
         return json_shape(document.json)
-    return html_shape(document.root) if document.content in (Content.HTML, Content.XML) else None
+    return html_shape(document.root, document.outlines) if document.content in (Content.HTML, Content.XML) else None
 
 
 def _canonical(document: Document) -> str | None:

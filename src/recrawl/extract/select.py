@@ -16,7 +16,7 @@ from recrawl.declare.selectors import CssPath, split_css
 from recrawl.declare.specs import Selector
 from recrawl.extract.document import Document, parse_lxml
 from recrawl.extract.jsonld import values_at
-from recrawl.extract.text import text_of, text_of_lxml
+from recrawl.extract.text import text_of_lxml
 
 _css_path: Callable[[str], CssPath] = lru_cache(4096)(split_css)
 _jmes = lru_cache(4096)(jmespath.compile)
@@ -55,7 +55,7 @@ def _css(exprs: tuple[str, ...], scope: Scope, first: bool) -> list[Any]:
     else:
         nodes = root.css(path.css)
     if path.attribute is None:
-        return [text_of(node) for node in nodes]
+        return [scope.document.text_of(node) for node in nodes]
     # An attribute without a value is an empty one.
     found = (node.attributes for node in nodes)
     return [given[path.attribute] or "" for given in found if path.attribute in given]

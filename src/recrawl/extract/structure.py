@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from selectolax.lexbor import LexborNode
 
+from recrawl.extract.text import Outline
+
 _DEEPEST = 40  # below, a template shows nothing new
 
 
-def html_shape(root: LexborNode) -> str:
-    """SHA-256 (hex) over the set of tag paths.
+def html_shape(root: LexborNode, outlines: Mapping[int, Outline]) -> str:
+    """SHA-256 (hex) over the set of tag paths. `outlines` holds what is known of elements, by their `mem_id`.
 
     How often a path occurs does not count, nor where: a list that grows keeps its shape.
     """
-    tree: dict[str, Any] = {}
-    places = {root.mem_id: tree}
-    walk = root.traverse()
-    next(walk)
-    for node in walk:
-        above = places[node.parent.mem_id]  # type: ignore[union-attr]  # only the root is without one
-        tag = node.tag or ""
-        place = above.get(tag)
-        if place is None:
-            place = above[tag] = {}
-        places[node.mem_id] = place
+    tree: Outline = {}
+    around = [(tree, root.iter())]
+    while around:
+        place, walk = around.pop()
+        for node in walk:
+            tag = node.tag or ""
+            known = outlines.get(node.mem_id)
+            below = place.get(tag)
+            if below is None:
+                below = place[tag] = known or {}
+            if known is None or below is not known:
+                around += ((place, walk), (below, node.iter()))
+                break
     level = [tree]
     for _ in range(_DEEPEST):
         level = [below for place in level for below in place.values()]

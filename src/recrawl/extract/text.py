@@ -1,6 +1,8 @@
-"""The text of an element, as a reader would see its pieces apart."""
+"""The text of an element, as a reader would see its pieces apart, and its outline, which the same walk comes by."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -20,10 +22,15 @@ _BLOCK_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _BLOCKS)
 _HIDDEN_IDS = frozenset(_BLANK.create_node(name).tag_id for name in _HIDDEN)
 
 
-def text_of(node: LexborNode) -> str:
+Outline = dict[str, "Outline"]
+"""The tags below an element: those of its children, each with the outline of all of that tag."""
+
+
+def text_of(node: LexborNode, outlines: dict[int, Outline] | None = None) -> str:
     """All text in an element, joined as it stands, with a line break at the edges of blocks and at `<br>`.
 
     Without the break `<div>51</div><div>24</div>` would be read as 5124. Scripts and styles inside are left out.
+    `outlines` is given the outline of an element that had to be walked for its text, under its `mem_id`.
     """
     inner = node.first_child
     if inner is None:
@@ -32,27 +39,30 @@ def text_of(node: LexborNode) -> str:
         return inner.text_content or ""
     if node.tag in _HIDDEN:
         return node.text()
-    return _joined(node)
+    text, outline = _walked(node)
+    if outlines is not None:
+        outlines[node.mem_id] = outline
+    return text
 
 
-def _joined(node: LexborNode) -> str:
-    """One walk in document order: what closes there is known by the node that comes after it."""
+def _walked(root: LexborNode) -> tuple[str, Outline]:
     parts: list[str] = []
     edge = False
-    hidden_until: int | None = None
-    after: set[int] = set()  # the nodes that follow blocks
-    walk = node.traverse(include_text=True)
-    next(walk)
-    for inner in walk:
-        kind, place = inner.tag_id, inner.mem_id
-        if place in after:
-            edge = True
-        if hidden_until is not None:
-            if place != hidden_until:
-                continue
-            hidden_until = None
-        if kind == _TEXT:
-            text = inner.text_content
+    outline: Outline = {}
+    place, block, shown, walk = outline, False, True, root.iter(include_text=True)
+    around: list[tuple[Outline, bool, bool, Iterator[LexborNode]]] = []  # the elements that are open, but the innermost
+    while True:
+        for node in walk:
+            kind = node.tag_id
+            if kind != _TEXT:
+                around.append((place, block, shown, walk))
+                place = place.setdefault(node.tag or "", {})
+                block = kind in _BLOCK_IDS
+                edge |= block
+                shown = shown and kind not in _HIDDEN_IDS
+                walk = node.iter(include_text=shown)
+                break
+            text = node.text_content
             if text == "\n":
                 edge = True
             elif text:
@@ -60,25 +70,11 @@ def _joined(node: LexborNode) -> str:
                     parts.append("\n")
                 edge = False
                 parts.append(text)
-        elif kind in _BLOCK_IDS:
-            edge = True
-            after.add(_following(inner, _BLOCK_IDS))  # where the block around it ends too, that one says so
-        elif kind in _HIDDEN_IDS:
-            hidden_until = _following(inner)
-    return "".join(parts)
-
-
-def _following(node: LexborNode, bounds: frozenset[int] = frozenset()) -> int:
-    """The first node after an element and all in it; 0 for the end of the document, or of a parent out of `bounds`."""
-    current: LexborNode | None = node
-    while current is not None:
-        beside = current.next
-        if beside is not None:
-            return beside.mem_id
-        current = current.parent
-        if current is not None and current.tag_id in bounds:
-            break
-    return 0
+        else:
+            edge |= block
+            if not around:
+                return "".join(parts), outline
+            place, block, shown, walk = around.pop()
 
 
 def text_of_lxml(element: etree._Element) -> str:

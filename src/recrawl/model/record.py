@@ -24,9 +24,14 @@ class RecordRow:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """Why one field of one record could not become data. `kind` is a short stable word, for grouping."""
+    """Why one field of one record could not become data.
+
+    `kind` is a short stable word, and `form` how the value is written (`字` for `价格面议`): errors that have both in
+    common are told as one.
+    """
 
     field: str
     kind: str
     message: str
     value: str = ""
+    form: str = ""

@@ -15,11 +15,13 @@ from sqlalchemy.types import JSON, Boolean, Float, Integer, Numeric, TypeEngine
 from recrawl.declare.checks import suggestion
 from recrawl.errors import Misuse
 from recrawl.operate.formats import Format
+from recrawl.operate.warc import export_warc
 from recrawl.store import queries
 from recrawl.store.database import Store
 from recrawl.store.tables import dead_letters, events, pages, versions
 from recrawl.store.types import Instant
 
+BODIES = "bodies"
 OWN_TABLES = ("pages", "versions", "events", "dead_letters")
 _CHUNK = 1000
 
@@ -40,8 +42,14 @@ def export(
     """Write the rows of a record table, or of one of `OWN_TABLES`, to `out`; how many there were.
 
     Rows marked deleted are left out unless `deleted`. `excel` puts a byte order mark before a CSV, without which Excel
-    takes it for another encoding. Raises Misuse for an unknown table, or for Parquet without pyarrow.
+    takes it for another encoding. Stored bodies (`bodies`) go into a web archive only. Raises Misuse for an unknown
+    table, and for a format whose library is not installed.
     """
+    if form is Format.WARC or table == BODIES:
+        if (form, table) != (Format.WARC, BODIES):
+            problem = "bodies go into a web archive, and nothing else does"
+            raise Misuse(problem, place="--format", action=f"Write: recrawl export {BODIES} --format warc --out FILE")
+        return export_warc(store, out, source=source)
     writer = {Format.CSV: _csv, Format.JSONL: _jsonl, Format.PARQUET: _parquet}[form]
     with store.read() as connection:
         query = _own(table, source, deleted) if table in OWN_TABLES else _records(connection, table, source, deleted)

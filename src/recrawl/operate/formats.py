@@ -9,3 +9,4 @@ class Format(StrEnum):
     CSV = "csv"
     JSONL = "jsonl"
     PARQUET = "parquet"
+    WARC = "warc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -20,10 +21,11 @@ from recrawl.declare.policies import seconds
 from recrawl.fetch.guard import AddressRule
 from recrawl.fetch.http import HttpClient
 from recrawl.run.clock import Clock, VirtualClock
-from recrawl.run.engine import Engine, Result
+from recrawl.run.engine import Engine, Errand, Result
 from recrawl.run.owner import own_name
 from recrawl.run.progress import Progress
 from recrawl.steps import parsers
+from recrawl.steps.keys import secrets_of
 from recrawl.steps.tools import Tools
 from recrawl.store import migrate
 from recrawl.store.database import Store, open_store
@@ -61,8 +63,14 @@ def store_at(address: str | None) -> Store:
 
 
 def the_clock() -> Clock:
-    """The clock that the environment asks for."""
+    """The clock of this process: the machine's, or for tests one whose waits are jumps."""
     return _VIRTUAL if Settings().clock == "virtual" else Clock()
+
+
+def the_chance() -> Random:
+    """Chance, as RECRAWL_SEED fixes it."""
+    seed = Settings().seed
+    return Random(seed) if seed is not None else Random()
 
 
 @asynccontextmanager
@@ -74,10 +82,11 @@ async def tools_for(
     delay: float | None = None,
     processes: int = 0,
     every: float | None = None,
+    full: bool = False,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
-    settings = Settings()
     source = declared.source
+    secrets = secrets_of(source, os.environ)
     clock = the_clock()
     at_once = concurrency or source.pace.concurrency
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recrawl-writer")
@@ -90,13 +99,15 @@ async def tools_for(
                 store=store,
                 client=client,
                 clock=clock,
-                chance=Random(settings.seed) if settings.seed is not None else Random(),
+                chance=the_chance(),
                 owner=own_name(),
                 writer=writer,
                 parsers=pool,
                 concurrency=at_once,
                 delay=seconds(source.pace.delay) if delay is None else delay,
                 every=every if source.every is None else seconds(source.every),
+                secrets=secrets,
+                full=full,
             )
     finally:
         writer.shutdown()
@@ -128,16 +139,21 @@ async def sync_source(
     delay: float | None = None,
     processes: int = 0,
     every: float | None = None,
+    full: bool = False,
+    errand: Errand | None = None,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
-    """Bring one source up to date. `every`: seconds after which that is due again by itself, where the source declares
-    none. `prepare` is given the engine (to stop it) and its progress (to watch it)."""
+    """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.
+
+    `every`: seconds after which that is due again by itself, where the source declares none. `prepare` is given the
+    engine (to stop it) and its progress (to watch it).
+    """
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
     async with tools_for(
-        declared, store, concurrency=concurrency, delay=delay, processes=processes, every=every
+        declared, store, concurrency=concurrency, delay=delay, processes=processes, every=every, full=full
     ) as tools:
         progress = Progress(declared.source.name)
-        engine = Engine(tools, progress)
+        engine = Engine(tools, progress, errand)
         prepare(engine, progress)
         return await engine.run()

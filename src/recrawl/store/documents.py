@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, func, select, text, update
 
 from recrawl.model.fetched import Validators
 from recrawl.store.database import Store
@@ -28,6 +28,7 @@ class Document:
     reading: int
     complete: bool
     spec: str | None  # the declaration by whose rules it was read
+    leads_to: tuple[str, ...] = ()  # the documents that it links to
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -58,6 +59,7 @@ def _document(row: Any) -> Document:
         reading=row.reading,
         complete=row.complete,
         spec=known.get("spec"),
+        leads_to=tuple(row.leads_to or ()),
     )
 
 
@@ -85,7 +87,7 @@ def begin_reading(store: Store, task: int, token: str, known: Document) -> int:
             connection.execute(
                 update(documents)
                 .where(documents.c.id == known.id)
-                .values(reading=documents.c.reading + 1, complete=False)
+                .values(reading=documents.c.reading + 1, complete=False, cycle=func.coalesce(documents.c.cycle, 0))
                 .returning(documents.c.reading)
             ).scalar_one()
         )
@@ -126,21 +128,29 @@ def end_reading(
     *,
     cycle: int,
     kind: str,
-    body_hash: str,
+    body_hash: str | None,
     validators: Validators,
     spec: str,
     complete: bool,
+    leads_to: Sequence[str] = (),
 ) -> None:
     """A document was read to its end. Only a complete reading drops the members that it no longer lists; of an
-    incomplete one nothing is remembered that could spare the next request."""
+    incomplete one, and of one without `body_hash`, nothing is remembered that could spare the next request."""
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
-        kept = _kept(validators, spec) if complete else None
+        kept = _kept(validators if body_hash else Validators(), spec) if complete else None
         reading = connection.execute(
             update(documents)
             .where(documents.c.id == known.id)
-            .values(kind=kind, hash=body_hash if complete else None, validators=kept, cycle=cycle, complete=complete)
+            .values(
+                kind=kind,
+                hash=body_hash if complete else None,
+                validators=kept,
+                cycle=cycle,
+                complete=complete,
+                leads_to=list(leads_to) or None,
+            )
             .returning(documents.c.reading)
         ).scalar_one()
         if complete:
@@ -171,6 +181,20 @@ def still_the_same(store: Store, task: int, token: str, known: Document, *, cycl
     store.write(work)
 
 
+EMPTIED = "emptied"
+"""The kind of a document that listed something and then, once, nothing."""
+
+
+def is_emptied(store: Store, known: Document) -> bool:
+    """Whether a document that was just read, and lists nothing, has listed something and was not found empty before."""
+    if known.kind == EMPTIED or not known.reading:
+        return False
+    pages = select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
+    below = select(documents.c.id).where(documents.c.parent == known.id, documents.c.parent_reading == known.reading)
+    with store.read() as connection:
+        return any(connection.execute(found.limit(1)).first() is not None for found in (pages, below))
+
+
 @dataclass(frozen=True, slots=True)
 class Members:
     """The pages that a document lists now: all, and those of them whose hint spares a look."""
@@ -187,3 +211,12 @@ def members_of(store: Store, known: Document) -> Members:
     with store.read() as connection:
         row = connection.execute(statement, {"document": known.id}).one()
         return Members(row.listed, row.spared)
+
+
+def pages_of(store: Store, known: Document) -> list[int]:
+    """The ids of the pages that a document lists now."""
+    with store.read() as connection:
+        rows = connection.execute(
+            select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
+        )
+        return list(rows.scalars())

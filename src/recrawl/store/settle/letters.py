@@ -8,14 +8,17 @@ from datetime import datetime
 import zstandard
 from sqlalchemy import Connection, insert, select, text, update
 
-from recrawl.model.outcome import Changed, Unchanged
+from recrawl.model.outcome import Changed, Moved, Unchanged
 from recrawl.model.settlement import Settlement, Verdict
+from recrawl.model.work import PageState
 from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import dead_letters
 from recrawl.store.types import instant
 
-_MOST_RAW = 8_000_000
+MOST_RAW = 8_000_000
+# Pages in these states have no letter: whatever brings one leaves a page in another.
+_WITHOUT = (PageState.NEW, PageState.ACTIVE)
 
 
 def write(
@@ -29,7 +32,10 @@ def write(
     well = [
         verdicts[s.task.id].page.id
         for s in kept
-        if isinstance(s.outcome, Changed | Unchanged) and s.task.page and s.task.page.status == "failing"
+        if isinstance(s.outcome, Changed | Unchanged | Moved)
+        and s.task.page
+        and s.task.page.status not in _WITHOUT
+        and verdicts[s.task.id].page.status is not s.task.page.status
     ]
     _resolve(store, connection, well, now)
     for settlement in kept:
@@ -44,12 +50,13 @@ def write(
                 dead_letters.c.resolved_at.is_(None),
             )
         ).scalar_one_or_none()
-        raw = zstandard.ZstdCompressor(level=3).compress(letter.raw[:_MOST_RAW]) if letter.raw else None
         values = {
             "task_key": settlement.task.key,
             "reason": letter.reason,
-            "raw": raw,
-            "raw_codec": "zstd" if raw else None,
+            **packed_raw(letter.raw),
+            "fetched_at": settlement.outcome.look.at,
+            "final_url": settlement.outcome.look.final_url,
+            "content_type": settlement.outcome.look.content_type,
             "errors": list(letter.errors),
             "observed": settlement.task.observed,
             "created_at": now,
@@ -66,6 +73,13 @@ def write(
                     **values,
                 )
             )
+
+
+def packed_raw(raw: bytes) -> dict[str, object]:
+    """The columns that hold a letter's raw bytes."""
+    if not raw:
+        return {"raw": None, "raw_codec": None}
+    return {"raw": zstandard.ZstdCompressor(level=3).compress(raw[:MOST_RAW]), "raw_codec": "zstd"}
 
 
 def _resolve(store: Store, connection: Connection, pages: list[int], now: datetime) -> None:

@@ -124,8 +124,9 @@ def test_status_groups_dead_letters_and_says_what_to_do(synced: tuple[Path, list
     assert shop["needs_attention"]
 
 
-def test_status_with_check_exits_with_3_while_dead_letters_wait(synced: tuple[Path, list[Result]]) -> None:
-    assert run("status", "--check", "--store", str(synced[0])).exit_code == 3
+def test_status_with_check_asks_for_health_and_not_for_dead_letters(synced: tuple[Path, list[Result]]) -> None:
+    result = run("status", "--check", "--store", str(synced[0]))
+    assert (result.exit_code, result.stdout) == (0, "All is well.\n")
 
 
 def test_status_of_an_unknown_source_names_those_that_are_there(synced: tuple[Path, list[Result]]) -> None:

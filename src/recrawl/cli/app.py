@@ -23,6 +23,7 @@ from recrawl.cli import (
     reparse,
     retry,
     revert,
+    run,
     show,
     standing,
     status,
@@ -44,6 +45,7 @@ app = typer.Typer(
 _COMMANDS: tuple[Callable[..., None], ...] = (
     init.init,
     sync.sync,
+    run.run,
     status.status,
     show.show,
     compare.diff,

@@ -14,6 +14,8 @@ from recrawl.cli.lookup import source_named
 from recrawl.cli.surface import Exit, JsonOption, StoreOption, emit, known_store, out, safe
 
 if TYPE_CHECKING:
+    from recrawl.operate.health import Unhealthy
+    from recrawl.store.passes import Schedule
     from recrawl.store.queries import SourceStatus
     from recrawl.store.trust import Trust
 
@@ -24,23 +26,45 @@ _TASK_WORDS = {"pending": "to do", "running": "under way", "failed": "to be trie
 
 def status(
     source: Annotated[str | None, typer.Argument(help="Only this source.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if anything needs attention.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say only what is unhealthy, and exit with 1 if anything is.")
+    ] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show each source: pages, records, the last run, open tasks, dead letters and what to do about them."""
-    from recrawl.store import queries
+    """Show each source: pages, records, the last run, open tasks, dead letters and what to do about them.
 
+    With --check: is every source that `recrawl run` looks after gone through when it is due?
+    """
+    from recrawl.operate.health import unhealthy
+    from recrawl.run.wire import the_clock
+    from recrawl.store import queries
+    from recrawl.store.passes import schedule
+
+    now = the_clock().now()
     with known_store(store) as opened:
         names = [source_named(opened, source)] if source is not None else queries.source_names(opened)
-        found = [queries.status(opened, name) for name in names]
+        if check:
+            raise typer.Exit(_checked([one for one in unhealthy(opened, now) if one.source in names], json))
+        found = [(queries.status(opened, name), schedule(opened, name, now)) for name in names]
         place = opened.place
     if json:
-        emit({"store": place, "sources": [_facts(one) for one in found]})
+        emit({"store": place, "sources": [_facts(*one) for one in found]})
     else:
         for one in found:
-            _show(one)
-    raise typer.Exit(Exit.FAILURES if check and any(_needs_attention(one) for one in found) else Exit.GOOD)
+            _show(*one)
+
+
+def _checked(found: list[Unhealthy], json: bool) -> Exit:
+    if json:
+        emit({"healthy": not found, "unhealthy": found})
+    elif not found:
+        out().print("All is well.")
+    else:
+        for one in found:
+            out().print(f"{safe(one.source)}: {one.kind}: {one.problem}", style="red", soft_wrap=True)
+            out().print(f"  {one.action}")
+    return Exit.COULD_NOT if found else Exit.GOOD
 
 
 def _needs_attention(one: SourceStatus) -> bool:
@@ -48,18 +72,20 @@ def _needs_attention(one: SourceStatus) -> bool:
     return bool(one.dead_letters or one.paused or one.held or one.tasks.get("failed") or not ended_well)
 
 
-def _facts(one: SourceStatus) -> dict[str, object]:
+def _facts(one: SourceStatus, schedule: Schedule) -> dict[str, object]:
     letters = [asdict(group) | {"next": advice.for_signature(group.signature)} for group in one.dead_letters]
     records = {name: {"live": live, "deleted": deleted} for name, (live, deleted) in one.records.items()}
-    return asdict(one) | {"dead_letters": letters, "records": records, "needs_attention": _needs_attention(one)}
+    more = {"dead_letters": letters, "records": records, "needs_attention": _needs_attention(one)}
+    return asdict(one) | more | {"schedule": schedule}
 
 
-def _show(one: SourceStatus) -> None:
+def _show(one: SourceStatus, schedule: Schedule) -> None:
     console = out()
     console.print(safe(one.source) + (" (paused)" if one.paused else ""), style="bold")
     lines = [("pages", _pages(one)), ("records", _records(one)), ("last run", _run(one)), ("open tasks", _tasks(one))]
     if one.next_due:
         lines.append(("next look", _due(one.next_due)))
+    lines += _scheduled(schedule)
     if one.events:
         counts = ", ".join(f"{event.count:,} {event.kind}" for event in one.events)
         lines.append(("events", f"{counts}; last {_time(max(event.last for event in one.events))}"))
@@ -74,6 +100,18 @@ def _show(one: SourceStatus) -> None:
     if one.dead_letters:
         _letters(one)
     console.print()
+
+
+def _scheduled(schedule: Schedule) -> list[tuple[str, str]]:
+    lines = [("next pass", _due(schedule.next_pass))] if schedule.next_pass else []
+    for budget in schedule.budgets:
+        span = "hour" if budget.span < 86_400 else "day"
+        whose = "" if budget.scope.startswith("source ") else f" to {safe(budget.scope.removeprefix('host '))}"
+        lines.append(("budget", f"{budget.used:,} of {budget.most:,} requests{whose} used in this {span}"))
+    for held in schedule.held[:_MOST]:
+        why = f", in trouble (x {held.troubles})" if held.troubles else ""
+        lines.append(("host waits", f"{safe(held.host)} until {_time(held.until)}{why}: {held.tasks:,} tasks"))
+    return lines
 
 
 def _pages(one: SourceStatus) -> str:

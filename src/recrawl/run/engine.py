@@ -99,7 +99,8 @@ class Engine:
     async def run(self) -> Result:
         """Discover, visit, settle, until nothing is left that can be done. Raises StoreUnavailable, Misuse."""
         tools = self._tools
-        await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
+        hashes = tools.source.spec_hash, tools.source.reader_hash
+        await tools.db(sources.register, tools.source.name, *hashes, tools.every)
         await tools.db(recordtables.ensure, tools.source.records)
         if await self._paused():
             return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
@@ -159,14 +160,18 @@ class Engine:
             for task in claimed:
                 self._start(task, settler)
             if len(self._held) > room // 2:
-                self._moved.clear()
-                await self._moved.wait()
+                await self._movement()
             elif not claimed and not await self._plan(opened):
                 if self._held:
-                    self._moved.clear()
-                    await self._moved.wait()
+                    await self._movement()
                 elif not await self._wait_for_others(opened):
                     return
+
+    async def _movement(self) -> None:
+        """Until something that is held comes to its end. A `stop` that came meanwhile is not waited for again."""
+        self._moved.clear()
+        if not self._stopping:
+            await self._moved.wait()
 
     async def _claim(self, count: int) -> list[Task]:
         tools = self._tools
@@ -245,19 +250,23 @@ class Engine:
     async def _drain(self, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Let what is under way come to its end, unless something failed."""
         if self._failed is None:
-            if self._stopping:
-                for task_id, job in self._jobs.items():
-                    task = self._held.get(task_id)
-                    if (task and task.kind is TaskKind.DISCOVER) or job in self._courtesy.waiting:
-                        job.cancel()
             rest: asyncio.Future[Any] = asyncio.gather(*self._jobs.values(), return_exceptions=True)
-            await asyncio.wait([rest, writing], return_when=asyncio.FIRST_COMPLETED)
+            while not (rest.done() or writing.done()):
+                self._let_go()
+                await asyncio.wait([rest, writing], timeout=_GLANCE, return_when=asyncio.FIRST_COMPLETED)
             if writing.done():
                 writing.result()
         await settler.finish()
         await writing
         if self._failed is not None:
             raise self._failed
+
+    def _let_go(self) -> None:
+        """When stopping, end what waits for its turn, and what begins to: none of it is on the wire."""
+        for task_id, job in self._jobs.items() if self._stopping else ():
+            task = self._held.get(task_id)
+            if (task and task.kind is TaskKind.DISCOVER) or job in self._courtesy.waiting:
+                job.cancel()
 
     async def _renew(self) -> None:
         """Keep the leases of what is held; another clock than the machine's would make no leases last."""

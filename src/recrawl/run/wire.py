@@ -81,6 +81,7 @@ async def tools_for(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
+    every: float | None = None,
     full: bool = False,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
@@ -104,6 +105,7 @@ async def tools_for(
                 parsers=pool,
                 concurrency=at_once,
                 delay=seconds(source.pace.delay) if delay is None else delay,
+                every=every if source.every is None else seconds(source.every),
                 secrets=secrets,
                 full=full,
             )
@@ -136,18 +138,20 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
+    every: float | None = None,
     full: bool = False,
     errand: Errand | None = None,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
     """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.
 
-    `prepare` is given the engine (to stop it) and its progress (to watch it).
+    `every`: seconds after which that is due again by itself, where the source declares none. `prepare` is given the
+    engine (to stop it) and its progress (to watch it).
     """
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
     async with tools_for(
-        declared, store, concurrency=concurrency, delay=delay, processes=processes, full=full
+        declared, store, concurrency=concurrency, delay=delay, processes=processes, every=every, full=full
     ) as tools:
         progress = Progress(declared.source.name)
         engine = Engine(tools, progress, errand)

@@ -48,6 +48,7 @@ class Tools:
     parsers: Executor | None = None
     concurrency: int = 4
     delay: float = 0.25
+    every: float | None = None
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     full: bool = False  # read everything now, whenever it was read last
     keys: Keyring = field(init=False)

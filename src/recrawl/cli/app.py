@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, reparse, retry, show, status, sync
+from recrawl.cli import (
+    changes,
+    compare,
+    database,
+    dead,
+    demo,
+    doctor,
+    export,
+    ingest,
+    init,
+    reparse,
+    retry,
+    show,
+    status,
+    sync,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -30,6 +45,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     changes.changes,
     retry.retry,
     reparse.reparse,
+    ingest.ingest,
     export.export,
     doctor.doctor,
     demo.demo,

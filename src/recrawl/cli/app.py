@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recrawl.cli import (
+    approve,
     changes,
     compare,
     database,
@@ -17,8 +18,10 @@ from recrawl.cli import (
     export,
     ingest,
     init,
+    prune,
     reparse,
     retry,
+    revert,
     show,
     status,
     sync,
@@ -45,6 +48,9 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     changes.changes,
     retry.retry,
     reparse.reparse,
+    approve.approve,
+    revert.revert,
+    prune.prune,
     ingest.ingest,
     export.export,
     doctor.doctor,

@@ -133,10 +133,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttled:
-    """The host asks to wait until `until`."""
+    """To be asked for from `until` on, without an attempt spent: the host asks to wait or is in trouble, or there is no
+    turn before. `host_wide`: that holds for all of the host, and not for this task alone."""
 
     look: Look
     until: datetime
+    kind: str = "throttled"
+    message: str = ""
+    host_wide: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

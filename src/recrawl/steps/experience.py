@@ -50,7 +50,7 @@ class Experience:
         """Read what is known, once."""
         async with self._loading:
             if not self._loaded:
-                self.profile = await tools.db(profiles.profile, tools.source.name)
+                self.profile, self.rebuilding = await tools.db(profiles.profile, tools.source.name)
                 await self._load_trust(tools)
                 self._loaded = True
 

@@ -22,23 +22,24 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
-    Throttled,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
 from recrawl.model.work import NO_HOST, PageState, PageView, Task
 from recrawl.steps import parsers
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
 from recrawl.steps.judgement import doubt, mass_move
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
 from recrawl.store import contents, recordtables
 
 
-async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
     """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
     page = task.page
     assert page is not None
@@ -47,13 +48,13 @@ async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
             at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
         )
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
-        return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
+        return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
     await tools.experience.load(tools)
+    host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
-        outcome = await _look(task, page, tools, courtesy)
+        outcome = await control.look(page, host, forced=task.forced)
     except TooFar as error:
-        look = Look(at=tools.clock.now(), url=page.fetch_url)
-        return Throttled(look=look, until=error.until)
+        return error.as_outcome(page.fetch_url, tools.clock.now())
     _learn(task, page, outcome, tools)
     await tools.experience.keep(tools)
     return outcome
@@ -65,21 +66,22 @@ def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
         return
     moved = bool(outcome.structure_hash and page.structure_hash) and outcome.structure_hash != page.structure_hash
     tools.experience.looked(moved=moved)
-    if page.hint_stayed and page.status is PageState.ACTIVE and not outcome.look.conditional:
+    full = not outcome.look.conditional or tools.experience.validators_believed(task.host)
+    if page.hint_stayed and page.status is PageState.ACTIVE and full:
         tools.experience.checked_hint(page.id, true=isinstance(outcome, Unchanged))
 
 
 _MOST_REQUESTS = 6
 
 
-async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def look_at(page: PageView, host: str, *, forced: bool = False, tools: Tools, courtesy: Courtesy) -> Outcome:
     """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now.
 
     A share of answers that say "not modified" is looked into at once, for ever, by a request without validators.
+    Raises TooFar.
     """
     url = page.fetch_url
-    host = host_of(url) if task.host == NO_HOST else task.host
-    trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
+    trusted = page.has_body and page.status is not PageState.FAILING and not forced and _same_rules(page, tools)
     trusted = trusted and sends_validators(tools.experience, host, tools.chance.random)
     known = page.validators if trusted else Validators()
     asked_again = 0
@@ -156,7 +158,8 @@ async def _moved(page: PageView, look: Look, target: str, tools: Tools) -> Outco
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
+    known = raw_hash == page.raw_hash and page.has_body and bool(page.version)
+    if known and page.status is not PageState.FAILING and _same_rules(page, tools):
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 
@@ -171,10 +174,12 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
-    """Read the body, and compare what it says with what is stored."""
+    """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
+    page; what was in hand is what it was taken for."""
     source = tools.source
+    fetched = look.requests > 0
     final_url = look.final_url or page.fetch_url
     reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
     rows: tuple[RecordRow, ...] = ()
@@ -184,8 +189,9 @@ async def _judge_content(
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
+    reread = raw_hash == page.raw_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
-    if not same and not reread:
+    if not same and fetched:
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -199,9 +205,10 @@ async def _judge_content(
             raw=body,
             raw_hash=raw_hash,
         )
-    if not reread:
+    if fetched:
         tools.experience.good(page.id, reading.signals, away=away)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
     if same:
         return Unchanged(
             look=look,
@@ -211,7 +218,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
-            reread=reread,
+            reread=in_hand and reread,
         )
     return Changed(
         look=look,
@@ -223,9 +230,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=reread,
     )
 
 

@@ -191,26 +191,28 @@ def _views(store: Store, connection: Connection, ids: Sequence[int]) -> list[Tas
     return [_task(row) for row in rows.mappings()]
 
 
+def page_view(row: Mapping[Any, Any]) -> PageView:
+    """A page as a visit needs it, of a row whose `page` is its id."""
+    return PageView(
+        id=row["page"],
+        page_id=row["page_id"],
+        url=row["url"],
+        fetch_url=row["fetch_url"],
+        status=PageState(row["status"]),
+        version=row["version"],
+        validators=Validators(row["etag"], row["last_modified"]),
+        raw_hash=row["raw_hash"],
+        content_hash=row["content_hash"],
+        structure_hash=row["structure_hash"],
+        reader_hash=row["reader_hash"],
+        content_type=row["content_type"],
+        has_body=row["stored"] is not None,
+        failures=row["failures"],
+        hint_stayed=bool(row["hint_stayed"]),
+    )
+
+
 def _task(row: Mapping[Any, Any]) -> Task:
-    page = None
-    if row["page"] is not None:
-        page = PageView(
-            id=row["page"],
-            page_id=row["page_id"],
-            url=row["url"],
-            fetch_url=row["fetch_url"],
-            status=PageState(row["status"]),
-            version=row["version"],
-            validators=Validators(row["etag"], row["last_modified"]),
-            raw_hash=row["raw_hash"],
-            content_hash=row["content_hash"],
-            structure_hash=row["structure_hash"],
-            reader_hash=row["reader_hash"],
-            content_type=row["content_type"],
-            has_body=row["stored"] is not None,
-            failures=row["failures"],
-            hint_stayed=bool(row["hint_stayed"]),
-        )
     return Task(
         id=row["id"],
         token=row["lease_token"],
@@ -226,6 +228,6 @@ def _task(row: Mapping[Any, Any]) -> Task:
         body_hash=row["body_hash"],
         stream=row["stream"],
         cycle=row["cycle"],
-        page=page,
+        page=page_view(row) if row["page"] is not None else None,
         replay_of=row["replay_of"],
     )

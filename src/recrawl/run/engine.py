@@ -99,7 +99,8 @@ class Engine:
         """Discover, visit, settle, until nothing is left that can be done. Raises StoreUnavailable, Misuse."""
         tools = self._tools
         await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
-        await tools.db(recordtables.ensure, tools.source.records)
+        frozen = tools.source.contract == "freeze"
+        await tools.db(recordtables.ensure, tools.source.records, frozen=frozen)
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
         settler = Settler(tools, run, self._settled)

@@ -47,11 +47,11 @@ def clean(line: str) -> None:
 
 
 def main(address: str, database: str, count: int) -> None:
-    sqlite.connect(database).executescript(TABLES)
     shared = {**os.environ, "BENCH_REDIS": address, "BENCH_DATABASE": database}
     if (address, database) != (_REDIS, _DATABASE):
         # Settings stand in the environment, where the worker's processes find them too.
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks.peers.clean_celery", *sys.argv[1:]], shared)
+    sqlite.connect(database).executescript(TABLES)
     client = redis.Redis.from_url(address)
     client.flushdb()
     command = [sys.executable, "-m", "celery", "-A", "benchmarks.peers.clean_celery", "worker", "--loglevel=ERROR"]

@@ -318,11 +318,13 @@ def _hash(line: _Line) -> str:
 
 
 def _new_page(page: int, row: Mapping[str, Any]) -> PageFacts:
-    """The facts of a row that was just inserted: what was not given has its column's default, 0, false or NULL."""
-    blank: dict[str, Any] = {name: None if page_table.c[name].nullable else 0 for name in pages.NAMES}
-    flags: dict[str, Any] = {"held": False, "approved": False}
-    given = {name: row[name] for name in pages.NAMES if name in row}
-    return PageFacts(**(blank | flags | given | {"id": page}))
+    """The facts of a row that was just inserted: what was not given has its column's default."""
+    given = {name: value for name, value in row.items() if name in _BLANK}
+    return PageFacts(**(_BLANK | given | {"id": page}))
+
+
+_BLANK: dict[str, Any] = {name: None if page_table.c[name].nullable else 0 for name in pages.NAMES}
+_BLANK |= {"held": False, "approved": False}
 
 
 def _is_of_the_data(error: Exception) -> bool:

@@ -32,7 +32,7 @@ app.conf.task_ignore_result = True
 _held: dict[str, Any] = {}
 
 
-@app.task  # type: ignore[untyped-decorator]
+@app.task(name="clean")  # type: ignore[untyped-decorator]
 def clean(line: str) -> None:
     if not _held:
         _held["redis"] = redis.Redis.from_url(_REDIS)

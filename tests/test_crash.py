@@ -67,7 +67,7 @@ def site() -> Iterator[PlainSite]:
 
 
 @cache
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment of the processes that are killed: compiled modules are kept, where the user's settings forbid it
     too, since a start costs more than a sync."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -78,7 +78,7 @@ def _start(address: str, base: str, *point: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "tests.support.plain_source", address, base, *point],
         cwd=_ROOT,
-        env=_environment(),
+        env=environment(),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from recrawl import Article, Record, Sitemap, Source, sync
+from recrawl.errors import Misuse
 from recrawl.model.push import Queue
 from recrawl.operate.work import work
 from recrawl.run.engine import Ending
@@ -405,3 +406,41 @@ def test_a_chunk_that_kills_its_workers_ends_as_dead_letters(store: Store) -> No
     assert [signature for signature, _ in letters(store)] == ["clean:killed_workers"] * 2
     assert serve(store, at=later(days=1)) == Counter(new=1)
     assert adds_up(store)
+
+
+# Fields that no record declares
+
+
+def test_by_default_a_new_field_is_left_out_and_told_of_once(store: Store) -> None:
+    push(store, offer("1", colour="red"), offer("2", colour="blue", salePrice="3 €", shop={"name": "ours"}))
+    push(store, offer("3", colour="green"))
+    assert serve(store) == Counter(new=3)
+    serve(store)
+    assert rows(store, "SELECT kind FROM events") == [{"kind": "new_field"}]
+    assert "colour" in str(one(store, "SELECT data FROM events"))
+
+
+def test_a_frozen_source_refuses_what_it_does_not_know_and_keeps_it(store: Store) -> None:
+    source = an_offer_source(contract="freeze")
+    push(store, offer("1", colour="red"), offer("2"))
+    assert serve(store, source) == Counter(new=1, dead=1)
+    assert [signature for signature, _ in letters(store)] == ["clean:colour:unknown"]
+
+
+def test_a_frozen_source_refuses_a_newly_declared_field_and_others_add_its_column(store: Store) -> None:
+    an_inbox(store)
+
+    class Wider(Offer, table="offers", key="sku"):
+        colour: str | None
+
+    with pytest.raises(Misuse, match="no column 'colour'"):
+        an_inbox(store, an_offer_source(read=Wider, contract="freeze"))
+    push(store, offer("1", colour="red"))
+    assert serve(store, an_offer_source(read=Wider, contract="discard")) == Counter(new=1)
+    assert one(store, "SELECT colour FROM offers") == "red"
+
+
+def test_a_source_that_discards_leaves_new_fields_out_and_counts_them(store: Store) -> None:
+    push(store, offer("1", colour="red", size=3), offer("2"))
+    assert serve(store, an_offer_source(contract="discard")) == Counter(new=2, discarded=2)
+    assert one(store, "SELECT count(*) FROM events") == 0

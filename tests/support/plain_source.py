@@ -31,7 +31,8 @@ def plain_source(base: str, **policies: object) -> Source:
     return Source("plain", find=Sitemap(f"{base}/sitemap.xml"), read=Part, forced_looks=0.0, **policies)  # type: ignore[arg-type]
 
 
-def _die_at(store: Store, kind: str, number: int) -> None:
+def die_at(store: Store, kind: str, number: int) -> None:
+    """Kill this process at the transaction of that number: at its `begin`, or just before its `commit`."""
     seen = 0
 
     @event.listens_for(store.engine, kind)
@@ -46,7 +47,7 @@ def main(address: str, base: str, point: str = "") -> int:
     store = store_at(address)
     if point:
         kind, _, number = point.partition(":")
-        _die_at(store, kind, int(number))
+        die_at(store, kind, int(number))
     transactions = 0
 
     @event.listens_for(store.engine, "commit")

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from recrawl.decide.deletion import cleared
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key
+from recrawl.decide.revert import still_overruled
 from recrawl.model.push import Pushed
 from recrawl.model.record import Json
 from recrawl.model.settlement import NewVersion, PageFacts, TaskEnd, Verdict
@@ -36,6 +37,8 @@ class PushRules:
 def judge_push(page: PageFacts, found: Pushed, *, rules: PushRules, last_at: datetime | None, now: datetime) -> Verdict:
     """The verdict on one pushed record. `last_at` is when the content of the page's last version was fetched."""
     key = order_key(rules.order, found.observed, found.source_version, found.source_updated_at, now, page.order_key)
+    if still_overruled(page, found.content_hash, reread=False):
+        return Verdict(page=page, end=END, count="duplicates")  # it was taken back by hand
     same = page.version > 0 and found.content_hash == page.content_hash and page.status is not PageState.DELETED
     if same and _within(rules, last_at, found.fetched_at):
         return Verdict(page=_seen_again(page, found, key), end=END, count="duplicates", refresh=found.rows)
@@ -62,6 +65,9 @@ def judge_push(page: PageFacts, found: Pushed, *, rules: PushRules, last_at: dat
             order_key=key,
             observed=max(page.observed, found.observed),
             last_changed_at=now,
+            overruled=None,
+            lower_key=None,
+            lower_at=None,
             failures=0,
             deleted_at=None,
             delete_reason=None,

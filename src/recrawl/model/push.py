@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -105,7 +106,8 @@ class Unusable:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What the lines of a chunk came to, in their order."""
+    """What the lines of a chunk came to, in their order; `unknown` counts raw fields that no record declares."""
 
     task: Task
     lines: tuple[Pushed | Unusable, ...]
+    unknown: Counter[str] = field(default_factory=Counter)

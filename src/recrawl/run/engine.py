@@ -101,7 +101,7 @@ class Engine:
         tools = self._tools
         hashes = tools.source.spec_hash, tools.source.reader_hash
         await tools.db(sources.register, tools.source.name, *hashes, tools.every)
-        await tools.db(recordtables.ensure, tools.source.records)
+        await tools.db(recordtables.ensure, tools.source.records, frozen=tools.source.contract == "freeze")
         if await self._paused():
             return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
         await self._reap(force=True)

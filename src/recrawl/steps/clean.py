@@ -5,7 +5,8 @@ Pure of I/O. What is pulled takes the same way from here on: the same declaratio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,7 @@ from recrawl.extract.select import search_jmes
 from recrawl.model.fetched import Page
 from recrawl.model.push import Chunk, Cleaned, Pushed, Unusable
 from recrawl.model.record import FieldError, RecordRow
+from recrawl.steps.contract import known_names
 from recrawl.steps.read import instant_in, page_id_in, text_in
 from recrawl.store.settle.pushed import PushedTo, Stored
 
@@ -55,10 +57,17 @@ def clean_chunk(chunk: Chunk, source: Source) -> tuple[Cleaned, tuple[RecordSpec
     """What the lines of a chunk come to, and the kinds of records among them. Never raises for what a line holds."""
     found: list[Pushed | Unusable] = []
     specs: dict[str, RecordSpec] = {}
+    unknown: Counter[str] = Counter()
+    known = known_names(source.records) if source.reader is None else None
     for place, line in enumerate(chunk.lines):
         observed = chunk.task.observed + place
         try:
-            found.append(_clean(line, observed, chunk.accepted_at, source, specs))
+            brought = _brought(line)
+            if known is not None and (strange := _names(brought) - known):
+                if source.contract == "freeze":
+                    raise _strange(strange)
+                unknown.update(strange)
+            found.append(_clean(line, brought, observed, chunk.accepted_at, source, specs))
         except (_Unfit, RecursionError) as error:
             why = error if isinstance(error, _Unfit) else _Unfit("too_deep", "its values are nested too deep")
             found.append(
@@ -71,7 +80,7 @@ def clean_chunk(chunk: Chunk, source: Source) -> tuple[Cleaned, tuple[RecordSpec
                     errors=why.errors,
                 )
             )
-    return Cleaned(chunk.task, tuple(found)), tuple(specs.values())
+    return Cleaned(chunk.task, tuple(found), unknown), tuple(specs.values())
 
 
 class _Unfit(Exception):
@@ -82,11 +91,34 @@ class _Unfit(Exception):
         self.kind, self.reason, self.errors = kind, storable(reason), errors
 
 
-def _clean(line: bytes, observed: int, accepted_at: datetime, source: Source, specs: dict[str, RecordSpec]) -> Pushed:
+def _brought(line: bytes) -> Envelope:
     try:
-        brought = envelope(read_line(line))
+        return envelope(read_line(line))
     except ValueError as error:
         raise _Unfit("no_record", str(error)) from None
+
+
+def _names(brought: Envelope) -> set[str]:
+    """The names of a record's raw fields."""
+    if isinstance(brought.data, dict):
+        return set(brought.data)
+    return {name for part in brought.data if isinstance(part, dict) for name in part}
+
+
+def _strange(names: Iterable[str]) -> _Unfit:
+    shown = sorted(storable(name)[:60] for name in names)[:5]
+    errors = tuple(FieldError(name, "unknown", "no record declares it, and the contract is frozen") for name in shown)
+    return _Unfit(",".join(f"{name}:unknown" for name in shown), f"not declared: {', '.join(shown)}", errors)
+
+
+def _clean(
+    line: bytes,
+    brought: Envelope,
+    observed: int,
+    accepted_at: datetime,
+    source: Source,
+    specs: dict[str, RecordSpec],
+) -> Pushed:
     url, fetch_url, host = _address(brought, source)
     at = brought.fetched_at or accepted_at
     raws = _raws(brought, source, url or f"push:{source.name}", at)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import zstandard
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from recrawl.model.push import Chunk
 from recrawl.model.work import Stage, Task
@@ -82,10 +82,27 @@ class Account:
 
 def account(store: Store, source: str) -> Account:
     """Count a source's pushed records by what became of them; reads all of its receipts."""
+    return _account(store, pushes.c.source == source)
+
+
+def account_of_file(store: Store, source: str, name: str) -> Account:
+    """The same for what was pushed under keys that begin with `name:`."""
+    return _account(store, (pushes.c.source == source) & pushes.c.key.startswith(f"{name}:", autoescape=True))
+
+
+def end_of_file(store: Store, source: str, name: str) -> int:
+    """Where the last push under a key `name:START-END` ended; 0 where there is none."""
+    where = (pushes.c.source == source) & pushes.c.key.startswith(f"{name}:", autoescape=True)
+    with store.read() as connection:
+        keys = connection.execute(select(pushes.c.key).where(where)).scalars()
+        return max((int(key.rpartition("-")[2]) for key in keys), default=0)
+
+
+def _account(store: Store, where: ColumnElement[bool]) -> Account:
     p = pushes.c
     sums = [func.coalesce(func.sum(p[name]), 0).label(name) for name in (*OUTCOMES, "records", "refused")]
     waiting = func.coalesce(func.sum(p.records).filter(p.ended_at.is_(None)), 0).label("waiting")
     with store.read() as connection:
-        row = connection.execute(select(*sums, waiting).where(p.source == source)).mappings().one()
+        row = connection.execute(select(*sums, waiting).where(where)).mappings().one()
     counts = {name: int(row[name]) for name in OUTCOMES} | {"dead": int(row["dead"]) + int(row["refused"])}
     return Account(received=int(row["records"]) + int(row["refused"]), waiting=int(row["waiting"]), **counts)

@@ -19,6 +19,17 @@ def note(store: Store, source: str, kind: str, data: dict[str, Json], now: datet
     store.write(work)
 
 
+NEW_FIELD = "new_field"
+"""The event that tells of a pushed field which no record declares."""
+
+
+def told_fields(store: Store, source: str) -> list[str]:
+    """The fields of a source that were told of already; reads all its events."""
+    with store.read() as connection:
+        wanted = select(events.c.data).where(events.c.source == source, events.c.kind == NEW_FIELD)
+        return [data["field"] for data in connection.execute(wanted).scalars()]
+
+
 def bury_document(
     store: Store, source: str, task_key: str, kind: str, reason: str, raw: bytes, observed: int, now: datetime
 ) -> None:

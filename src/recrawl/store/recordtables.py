@@ -61,10 +61,11 @@ class RecordTable:
         }
 
 
-def ensure(store: Store, specs: Sequence[RecordSpec]) -> None:
-    """Make or widen the tables of these record types.
+def ensure(store: Store, specs: Sequence[RecordSpec], *, frozen: bool = False) -> None:
+    """Make or widen the tables of these record types; where they are `frozen`, a table that is there stays as it is.
 
-    Raises Misuse where a table of that name is recrawl's own, or a column of another type stands in the way.
+    Raises Misuse where a table of that name is recrawl's own, a column of another type stands in the way, or a frozen
+    table lacks one.
     """
     known = store.record_tables
     missing = [spec for spec in specs if spec.table not in known or known[spec.table].spec != spec]
@@ -76,7 +77,7 @@ def ensure(store: Store, specs: Sequence[RecordSpec]) -> None:
         if store.is_postgres:
             connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('recrawl record tables'))"))
         for record in made:
-            make(connection, record)
+            make(connection, record, frozen=frozen)
 
     store.write(work)
     known.update({record.spec.table: record for record in made})
@@ -141,8 +142,8 @@ def _describe(spec: RecordSpec) -> RecordTable:
     return RecordTable(spec, _table(spec.table, types, spec.key), types)
 
 
-def make(connection: Connection, record: RecordTable) -> None:
-    """Create a record table, or widen the one that is there; and the view of its history, if it has one."""
+def make(connection: Connection, record: RecordTable, *, frozen: bool = False) -> None:
+    """Create a record table, or widen the one that is there, unless it is frozen; and the view of its history."""
     spec, table = record.spec, record.table
     there = inspect(connection)
     if not there.has_table(spec.table):
@@ -161,6 +162,12 @@ def make(connection: Connection, record: RecordTable) -> None:
                 f"the key of {spec.table} is {', '.join(keys)} in the database, and {', '.join(spec.key)} now",
                 place=f"record {spec.name}, key",
                 action="Give the record another table=, or the old key back.",
+            )
+        if frozen and (lacking := [name for name in record.types if name not in present]):
+            raise Misuse(
+                f"the table {spec.table} has no column {lacking[0]!r}, and the contract of its source is frozen",
+                place=f"record {spec.name}, field {lacking[0]}",
+                action='Take the field out of the record, or let the source have contract="evolve" once.',
             )
         for name in record.types:
             _fit(connection, record, name, present)

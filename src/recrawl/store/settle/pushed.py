@@ -318,10 +318,13 @@ def _hash(line: _Line) -> str:
 
 
 def _new_page(page: int, row: Mapping[str, Any]) -> PageFacts:
-    given: dict[str, Any] = {name: row.get(name) for name in pages.NAMES}
-    zero = dict.fromkeys(("version", "observed", "hint_observed", "failures", "misses", "confirms"), 0)
-    unset = dict.fromkeys(("held", "approved"), False)
-    return PageFacts(**(given | zero | unset | {"id": page}))
+    """The facts of a row that was just inserted: what was not given has its column's default."""
+    given = {name: value for name, value in row.items() if name in _BLANK}
+    return PageFacts(**(_BLANK | given | {"id": page}))
+
+
+_BLANK: dict[str, Any] = {name: None if page_table.c[name].nullable else 0 for name in pages.NAMES}
+_BLANK |= {"held": False, "approved": False}
 
 
 def _is_of_the_data(error: Exception) -> bool:

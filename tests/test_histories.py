@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,11 @@ import pytest
 from sqlalchemy import text
 
 from recrawl.declare import Sitemap, Source
+from recrawl.run.engine import Ending
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
-from tests.support.history import History, Mirror, served
+from tests.support.history import CYCLES, WAYS, History, Mirror, served
 
 GUARDED = (7, 48)
 """The steps that remove so much at once that a person has to agree."""
@@ -94,15 +97,25 @@ def test_all_steps_on_postgres_and_without_validators(history: History, postgres
 
 # What is removed
 
+FAULTS = ["none", "errors", "lying_lastmod", "no_validators"]
+CUT = ["sitemap_half", "sitemap_empty"]
+
 
 @pytest.fixture
 def mirror(
-    request: pytest.FixtureRequest, history: History, store_address: str, monkeypatch: pytest.MonkeyPatch
+    history: History, sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Mirror]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    store = open_store(store_address)
+    shutil.copyfile(sqlite_template, tmp_path / "mirror.db")
+    with _mirrored(history, str(tmp_path / "mirror.db"), "sitemap", monkeypatch) as mirror:
+        yield mirror
+
+
+@contextmanager
+def _mirrored(history: History, address: str, way: str, patch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    patch.setenv("RECRAWL_CLOCK", "virtual")
+    store = open_store(address)
     history.fault("none")
-    yield Mirror(history, store, getattr(request, "param", "sitemap"))
+    yield Mirror(history, store, way)
     history.fault("none")
     store.close()
 
@@ -116,7 +129,47 @@ def _follow(mirror: Mirror, steps: range, fault: str) -> None:
             mirror.follow(step)
 
 
+def _follow_through_faults(mirror: Mirror, steps: Iterable[int], fault: str) -> None:
+    """Each step comes together with the fault; when that is lifted, one cycle finds all that is there."""
+    for step in steps:
+        mirror.history.fault(fault)
+        mirror.move(step)
+        for _ in range(CYCLES):
+            mirror.sync()
+            wrong = mirror.pages("suspected", "deleted") & mirror.truth.keys()
+            assert not wrong, f"step {step}: {sorted(wrong)[:3]} are suspected for a fault of the sitemap"
+        mirror.history.fault("none")
+        mirror.sync()
+        mirror.compare_active(step)
+        for _ in range(CYCLES):
+            if mirror.sync().ending is Ending.APPROVAL:
+                mirror.approve()
+        mirror.compare(step)
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("steps", [range(13), range(40, 50)], ids=["the first years", "the migration"])
 @pytest.mark.parametrize("fault", ["none", "errors", "lying_lastmod"])
 def test_pages_that_the_site_removed_are_deleted_and_no_others(mirror: Mirror, steps: range, fault: str) -> None:
     _follow(mirror, steps, fault)
+
+
+@pytest.mark.parametrize("fault", CUT)
+def test_a_sitemap_that_lost_its_pages_makes_no_page_suspect(mirror: Mirror, fault: str) -> None:
+    mirror.follow(1)
+    _follow_through_faults(mirror, (2, 4, 6), fault)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fault", FAULTS + CUT)
+def test_all_steps_by_every_way_and_through_every_fault(
+    history: History, store_address: str, monkeypatch: pytest.MonkeyPatch, way: str, fault: str
+) -> None:
+    with _mirrored(history, store_address, way, monkeypatch) as mirror:
+        if fault in CUT:
+            mirror.follow(0)
+            _follow_through_faults(mirror, range(1, history.steps), fault)
+        else:
+            _follow(mirror, range(history.steps), fault)

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from recrawl.decide.profile import Profile
+from recrawl.decide.trust import ENOUGH, Subject
 from recrawl.declare.policies import Deletion
-from recrawl.store import close, cursor, plan, reap
+from recrawl.store import close, cursor, plan, profiles, queries, reap, trust
 from recrawl.store.database import Store, open_store
 from recrawl.store.runs import open_work
 from tests.support.stores import (
@@ -95,4 +97,18 @@ def test_no_verb_reads_a_large_table_whole(store: Store) -> None:
         cursor.advance(store, SOURCE, STREAM, NOW)
         close.close(store, SOURCE, 1, Deletion(), NOW)
         open_work(store, SOURCE, NOW)
+    assert wrong == []
+
+
+def test_judging_reads_no_large_table_whole(store: Store) -> None:
+    visited(store, *((a_page(str(number), "monday"), "one") for number in range(20)))
+    wrong: list[str] = []
+    with plans_of(store, wrong):
+        profiles.add(store, SOURCE, Profile(pages=1), NOW, rebuilt=True, told={"looks": 20, "moved": 19})
+        profiles.profile(store, SOURCE)
+        profiles.look_again(store, [1, 2, 3], NOW)
+        trust.streams_of(store, SOURCE, [1, 2, 3])
+        trust.note(store, SOURCE, {(Subject.HINTS, STREAM): [False] * ENOUGH}, now=NOW, soon=NOW)
+        trust.trust_of(store, SOURCE)
+        queries.some_pages(store, SOURCE, 5)
     assert wrong == []

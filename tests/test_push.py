@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import timedelta
 
 import pytest
 import zstandard
 
-from recrawl import Article, Record, Sitemap, Source
+from recrawl import Article, Record, Sitemap, Source, sync
 from recrawl.model.push import Queue
-from recrawl.store.database import Store
-from recrawl.store.inbox import account
+from recrawl.operate.work import work
+from recrawl.run.engine import Ending
+from recrawl.steps.clean import clean_chunk, pushed_to
+from recrawl.store import claim, reap
+from recrawl.store.database import Store, open_store
+from recrawl.store.inbox import account, chunks_of
+from recrawl.store.settle.pushed import settle_pushed
 from tests.support.pushes import (
     OFFERS,
     Offer,
     an_inbox,
     an_offer_source,
+    claimed_chunk,
     held_back,
     later,
     offer,
@@ -25,7 +32,7 @@ from tests.support.pushes import (
     titles,
     versions_of,
 )
-from tests.support.stores import NOW, one, rows
+from tests.support.stores import NOW, killed_before_commit, one, rows
 
 
 def letters(store: Store) -> list[tuple[str, bytes]]:
@@ -327,3 +334,74 @@ def test_a_worker_with_another_declaration_leaves_pushes_alone(store: Store) -> 
     an_inbox(store, an_offer_source(zone="Europe/Berlin"))  # registered last, so it is the one in use
     assert worker.take() == 0
     assert OFFERS.spec_hash != an_offer_source(zone="Europe/Berlin").spec_hash
+
+
+# Workers
+
+
+def test_a_worker_without_a_bell_serves_until_nothing_waits(store: Store) -> None:
+    push(store, *(offer(str(number)) for number in range(3)), b"{}")
+    assert asyncio.run(work(store, [OFFERS])) == Counter(new=3, dead=1)
+    assert account(store, "offers").waiting == 0
+
+
+async def test_a_worker_serves_what_comes_in_until_it_is_stopped(store: Store) -> None:
+    stop = asyncio.Event()
+
+    def told(counts: Counter[str]) -> None:
+        if counts["new"]:
+            loop.call_soon_threadsafe(stop.set)
+
+    loop = asyncio.get_running_loop()
+    working = asyncio.create_task(work(store, [OFFERS], stop=stop, told=told))
+    await asyncio.to_thread(push, store, offer("1"))
+    assert await working == Counter(new=1)
+
+
+def test_a_sync_of_a_source_takes_its_waiting_pushes_too(store_address: str) -> None:
+    store = open_store(store_address)
+    push(store, offer("1"), offer("1"), b"{}")
+    store.close()
+    (result,) = sync(OFFERS, store=store_address)
+    counts = result.progress.summary()
+    assert (counts["pushed_new"], counts["pushed_duplicates"], counts["pushed_dead"]) == (1, 1, 1)
+    assert result.ending is Ending.FAILURES
+
+
+def test_a_lost_lease_writes_nothing_and_the_other_worker_does(store: Store) -> None:
+    push(store, offer("1"), b"{}")
+    with held_back(store) as held:
+        chunks = [clean_chunk(chunk, OFFERS)[0] for chunk in chunks_of(store, held)]
+        reap.reap(store, later(hours=1))  # the lease runs out
+        assert serve(store) == Counter(new=1, dead=1)
+        settled = settle_pushed(store, chunks, to={"offers": pushed_to(OFFERS)}, now=NOW)
+    assert settled.lost == tuple(task.id for task in held)
+    assert settled.counts == Counter()
+    assert len(versions_of(store, "1")) == 1
+    assert len(letters(store)) == 1
+
+
+def test_a_worker_that_dies_before_the_commit_leaves_no_trace(store: Store) -> None:
+    push(store, offer("1"), b"{}")
+    an_inbox(store)
+    chunk = claimed_chunk(store)
+    with killed_before_commit(store):
+        settle_pushed(store, [chunk], to={"offers": pushed_to(OFFERS)}, now=NOW)
+    assert one(store, "SELECT count(*) FROM pages") == 0
+    assert account(store, "offers").waiting == 2
+    assert serve(store, at=later(hours=1)) == Counter(new=1, dead=1)
+    assert adds_up(store)
+
+
+def test_a_chunk_that_kills_its_workers_ends_as_dead_letters(store: Store) -> None:
+    push(store, offer("1"), offer("2"))
+    push(store, offer("3"))
+    an_inbox(store)
+    for attempt in range(reap.MOST_CRASHES):
+        at = later(hours=attempt)
+        claim.claim_chunks(store, 1, specs={"offers": OFFERS.spec_hash}, owner="mortal", now=at, until=at)
+        reap.reap(store, at + timedelta(seconds=1))
+    reap.reap(store, later(days=1))
+    assert [signature for signature, _ in letters(store)] == ["clean:killed_workers"] * 2
+    assert serve(store, at=later(days=1)) == Counter(new=1)
+    assert adds_up(store)

@@ -144,3 +144,12 @@ def test_what_workers_learn_apart_adds_up() -> None:
         (one if number % 2 else two).learn(signals(article(f"News {number}", FILLER * (2 + number % 9))))
     one.add(Profile.from_json(two.as_json()))
     assert one == whole
+
+
+def test_pages_that_each_lead_elsewhere_do_not_fill_the_memory_or_hide_the_address_where_many_go() -> None:
+    profile = Profile()
+    for page in range(500):
+        profile.redirected(f"https://site.example/{page}", page)
+        profile.redirected("https://site.example/consent", page)
+    assert len(profile.targets) <= 50
+    assert len(profile.redirected("https://site.example/consent", 1000)) >= 3

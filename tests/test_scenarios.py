@@ -15,14 +15,15 @@ from typing import Any
 
 import pytest
 
-from recrawl.declare import Record, Source, Urls
+from recrawl.declare import Moment, Record, Source, Urls, css
 from recrawl.extract.fetched import Fetched
 from recrawl.run import wire
 from recrawl.run.engine import Engine
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
-from tests.support.scenes import PAGE, Scene
+from tests.support.scenes import GOOD, PAGE, Scene
+from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import one, rows
 
 
@@ -115,19 +116,23 @@ def check(step: dict[str, Any], scene: Scene, store: Store) -> None:
     if expected["outcome"] == "retry-unconditional":
         assert scene.sent[0]
         assert scene.sent[1] == {}
-    kinds = [row["kind"] for row in rows(store, "SELECT kind FROM versions ORDER BY seq")]
+    page = the_page(store)
+    kinds = [row["kind"] for row in rows(store, "SELECT kind FROM versions WHERE page = :page", page=page["id"])]
     if "versions" in expected:
         assert len([kind for kind in kinds if kind not in ("deleted", "restored")]) == expected["versions"]
-    if "created" in kinds and not the_page(store)["deleted_at"]:
-        assert one(store, "SELECT count(*) FROM texts WHERE _deleted_at IS NULL") == 1
+    if "created" in kinds and not page["deleted_at"]:
+        live = "SELECT count(*) FROM texts WHERE _deleted_at IS NULL AND url = :url"
+        assert one(store, live, url=page["url"]) == 1
 
 
-PLAIN = [s for s in _scenarios() if not any(step["expect"]["outcome"] == "deleted" for step in s["steps"])]
-DELETING = [s for s in _scenarios() if s not in PLAIN]
+def _loses(scenario: dict[str, Any]) -> bool:
+    """Whether its page is ever not found: then other pages of the host must be there to say that this means something,
+    and runs must come to their end, which alone judges absence."""
+    return any(step["respond"]["status"] in (404, 410) for step in scenario["steps"])
 
 
-def test_the_scenarios_are_all_there(cases: Path) -> None:
-    assert len(PLAIN) + len(DELETING) == len(json.loads((cases / "http" / "scenarios.json").read_bytes())["scenarios"])
+SCENARIOS = _scenarios()
+PLAIN, LOSING = ([s for s in SCENARIOS if _loses(s) is losing] for losing in (False, True))
 
 
 @pytest.mark.parametrize("scenario", PLAIN, ids=lambda scenario: scenario["id"])
@@ -140,3 +145,136 @@ def test_a_scenario_is_recorded_as_it_says(scenario: dict[str, Any], store: Stor
             assert line in _LINES[step["expect"]["outcome"]], (number, step["expect"])
             check(step, scene, store)
             later(timedelta(hours=1))
+
+
+# Scenarios with 404 and 410. Where they differ from the rules in when a page counts as deleted, the rules win: a look
+# is evidence, and looks hours apart confirm it.
+
+_GAP = timedelta(hours=7)
+_CYCLES = 5
+
+
+@pytest.mark.parametrize("scenario", LOSING, ids=lambda scenario: scenario["id"])
+def test_a_page_that_is_not_found_is_recorded_as_the_scenario_says(scenario: dict[str, Any], store: Store) -> None:
+    with Scene(scenario, wire._VIRTUAL.now) as scene:
+        source = declared(scene, [PAGE, *GOOD])
+        for number, step in enumerate(scenario["steps"]):
+            scene.begin(number)
+            for _ in range(_CYCLES if step["expect"]["outcome"] == "deleted" else 1):
+                asyncio.run(sync_source(source, store, delay=0.0))
+                later(_GAP)
+                if the_page(store)["status"] == "deleted":
+                    break
+            check_standing(step["expect"], store)
+            check(step, scene, store)
+
+
+def check_standing(expected: dict[str, Any], store: Store) -> None:
+    page = the_page(store)
+    kinds = [row["kind"] for row in rows(store, "SELECT kind FROM versions WHERE page = :page", page=page["id"])]
+    match expected["outcome"]:
+        case "new":
+            assert (page["status"], kinds) == ("active", ["created"])
+        case "missing" | "suspect-gone" | "gone":
+            assert page["status"] in ("active", "suspected")
+            assert page["gone_at"] is not None
+            assert "deleted" not in kinds
+        case "deleted" | "unchanged-deleted":
+            assert page["status"] == "deleted"
+            assert kinds.count("deleted") == 1
+        case "restored":
+            assert (page["status"], kinds[-1]) == ("active", "restored")
+        case "unchanged":
+            assert (page["status"], page["gone_at"]) == ("active", None)
+        case other:
+            raise AssertionError(f"no such outcome is known of a page that is not found: {other}")
+
+
+# Cache tests
+
+
+def _validators(request: dict[str, Any], now: str) -> dict[str, str]:
+    """The validators among the headers of a cache test's answer; a number stands for a time."""
+    headers = {name: value for name, value, *_ in request.get("response_headers", [])}
+    found = {name: headers[name] for name in ("ETag", "Last-Modified") if name in headers}
+    return {name: value if isinstance(value, str) else now for name, value in found.items()}
+
+
+def test_validators_go_back_as_every_cache_test_gave_them_and_a_304_renews_them(cases: Path, store: Store) -> None:
+    """A store of pages is no cache: it asks again where a cache would still answer, so `cached` is no matter here."""
+    suites = json.loads((cases / "http" / "cache_tests.json").read_bytes())["suites"]
+    chosen = [t for s in suites if s["id"] in ("conditional-lm", "conditional-inm", "update304") for t in s["tests"]]
+    given, renewed = "Wed, 01 Jan 2020 00:00:00 GMT", "Thu, 02 Jan 2020 00:00:00 GMT"
+    first = {f"/{t['id']}": _validators(t["requests"][0], given) for t in chosen}
+    then = {f"/{t['id']}": _validators(t["requests"][1], renewed) for t in chosen if len(t["requests"]) > 1}
+    with ScriptedSite() as site:
+        for path, validators in first.items():
+            text = {"Content-Type": "text/plain"}
+            site[path] = [
+                Reply(path, headers=text | validators),
+                Reply(status=304, headers=then.get(path, {})) if validators else Reply(path, headers=text),
+                Reply(status=304) if validators else Reply(path, headers=text),
+            ]
+        find = Urls([site.url + path for path in first])
+        source = Declared(Source("caches", find=find, read=whole, forced_looks=0.0), "test")
+        expected: tuple[dict[str, dict[str, str]], ...] = (
+            {},
+            first,
+            {path: first[path] | then.get(path, {}) for path in first},
+        )
+        for sent in expected:
+            site.forget()
+            asyncio.run(sync_source(source, store, delay=0.0))
+            names = {"If-None-Match": "ETag", "If-Modified-Since": "Last-Modified"}
+            for asked in site.asked:
+                if asked.path in first:
+                    got = {name: asked.headers[header] for header, name in names.items() if header in asked.headers}
+                    assert got == sent.get(asked.path, {}), asked.path
+            assert len(site.paths()) == len(first)
+    assert one(store, "SELECT count(*) FROM versions") == len(first)
+
+
+# Reported bugs of this area; those of validators are scenarios above
+
+
+def _bug(cases: Path, number: str) -> dict[str, Any]:
+    found = json.loads((cases / "bugs" / "cases.json").read_bytes())["cases"]
+    return next(case for case in found if case["id"].startswith(f"bug-{number}-"))
+
+
+def test_a_page_that_is_not_found_again_and_again_is_deleted_once_and_restored_once(cases: Path, store: Store) -> None:
+    bug = _bug(cases, "40")
+    steps = [{"respond": {"status": status, "body": "A"}} for status in bug["input"]["statuses"]]
+    words = {"created": "new", "deleted": "deleted", "restored": "restored"}
+    with Scene({"steps": steps}, wire._VIRTUAL.now) as scene:
+        source = declared(scene, [PAGE, *GOOD])
+        for number in range(len(steps)):
+            scene.begin(number)
+            asyncio.run(sync_source(source, store, delay=0.0))
+            later(_GAP)
+        # What is deleted is looked at again, less and less often.
+        later(timedelta(days=31))
+        asyncio.run(sync_source(source, store, delay=0.0))
+    page = the_page(store)
+    kinds = rows(store, "SELECT kind FROM versions WHERE page = :page ORDER BY seq", page=page["id"])
+    assert [words[row["kind"]] for row in kinds] == bug["expected"]["events"]
+    assert page["status"] == "active"
+
+
+class Job(Record, table="jobs", key="url"):
+    url: str
+    title: str = css("p::text")
+    posted: Moment | None = css("span::text", default=None)
+
+
+def test_a_time_that_only_grows_older_is_no_change(cases: Path, store: Store) -> None:
+    bug = _bug(cases, "37")
+    with ScriptedSite() as site:
+        site["/job"] = [Reply(bug["input"]["before"]), Reply(bug["input"]["after"])]
+        source = Declared(Source("jobs", find=Urls([f"{site.url}/job"]), read=Job, forced_looks=0.0), "test")
+        asyncio.run(sync_source(source, store, delay=0.0))
+        posted = one(store, "SELECT posted FROM jobs")
+        later(timedelta(hours=1))
+        asyncio.run(sync_source(source, store, delay=0.0))
+    assert one(store, "SELECT count(*) FROM versions") == 1
+    assert one(store, "SELECT posted FROM jobs") == posted

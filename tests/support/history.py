@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import text
 
-from recrawl.declare import Finder, Sitemap, Source
+from recrawl.declare import Finder, Record, Sitemap, Source
 from recrawl.operate.approve import held, let_through
 from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
@@ -30,6 +30,16 @@ CYCLES = 4
 
 WAYS: dict[str, Callable[[str], list[Finder]]] = {"sitemap": lambda base: [Sitemap(f"{base}/sitemap.xml")]}
 """The ways in which the pages of the site can be found."""
+
+
+class Job(Record, table="jobs", key="url"):
+    url: str
+    text: str
+
+
+def read_job(page: Any) -> Iterator[Job]:
+    """A page as it is: what is mirrored here is bytes."""
+    yield Job(url=page.url, text=page.text)
 
 
 class History:
@@ -74,7 +84,7 @@ class Mirror:
     def __init__(self, history: History, store: Store, way: str = "sitemap") -> None:
         self.history = history
         self.store = store
-        self.source = Source("jobs", find=WAYS[way](history.base), forced_looks=0.0)
+        self.source = Source("jobs", find=WAYS[way](history.base), read=read_job, forced_looks=0.0)
         self.truth: dict[str, str] = {}
         self.removed: set[str] = set()
 
@@ -112,13 +122,16 @@ class Mirror:
         assert results[-1].ending is Ending.APPROVAL, f"step {step}: nothing stopped it"
         assert not self.pages("suspected"), f"step {step}: suspected in spite of the guard"
         assert self.pages("deleted") == self.removed - going
-        waiting = held(self.store, "jobs")
-        assert {page.url for page in waiting} == going
-        assert let_through(self.store, "jobs", waiting) == len(going)
+        assert {page.url for page in held(self.store, "jobs")} == going
+        assert self.approve() == len(going)
         for _ in range(CYCLES):
             assert self.sync().ending is not Ending.APPROVAL
         self.compare(step)
         self._compare_versions(step, expected, last)
+
+    def approve(self) -> int:
+        """Agree to all that waits; how much that was."""
+        return let_through(self.store, "jobs", held(self.store, "jobs"))
 
     def compare(self, step: int) -> None:
         """The active pages are the site, and the deleted ones are those that it has no more."""

@@ -11,11 +11,14 @@ from typing import Any
 import orjson
 
 from recrawl import Moment, Price, Record, Source, Volatile, jmes, names
-from recrawl.model.push import Accepted, Push, Queue
+from recrawl.model.push import Accepted, Cleaned, Push, Queue
+from recrawl.model.work import Task
 from recrawl.run.inbox import Inbox
+from recrawl.steps.clean import clean_chunk
 from recrawl.store import claim, leases
 from recrawl.store.accept import accept
 from recrawl.store.database import Store
+from recrawl.store.inbox import chunks_of
 from tests.support.stores import NOW, rows
 
 
@@ -72,14 +75,26 @@ def serve(store: Store, *sources: Source, at: datetime = NOW) -> Counter[str]:
     return +counts
 
 
-@contextmanager
-def held_back(store: Store, source: Source = OFFERS) -> Iterator[None]:
-    """Another worker holds what waits now, and gives it back at the end."""
-    specs = {source.name: source.spec_hash}
-    an_inbox(store, source)
+def claimed(store: Store) -> list[Task]:
+    """What waits, claimed by a worker that does nothing with it yet."""
+    specs = {OFFERS.name: OFFERS.spec_hash}
     held = claim.claim_chunks(store, 100, specs=specs, owner="other", now=NOW, until=later(minutes=1))
     assert held
-    yield
+    return held
+
+
+def claimed_chunk(store: Store) -> Cleaned:
+    """The only chunk that waits, claimed and cleaned."""
+    (chunk,) = chunks_of(store, claimed(store))
+    return clean_chunk(chunk, OFFERS)[0]
+
+
+@contextmanager
+def held_back(store: Store) -> Iterator[list[Task]]:
+    """Another worker holds what waits now, and gives it back at the end."""
+    an_inbox(store)
+    held = claimed(store)
+    yield held
     leases.release(store, [(task.id, task.token) for task in held])
 
 

@@ -6,7 +6,7 @@ at `NOW` unless a test says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -21,12 +21,12 @@ from recrawl.decide.settlement import Rules
 from recrawl.declare.policies import Deletion
 from recrawl.declare.specs import FieldSpec, Kind, RecordSpec
 from recrawl.model.fetched import Validators
-from recrawl.model.outcome import Body, Broken, By, Changed, Look, Moved, Outcome, Unchanged
+from recrawl.model.outcome import Body, Broken, By, Changed, Gone, Look, Moved, Outcome, Unchanged
 from recrawl.model.record import Json, RecordRow
 from recrawl.model.settlement import Settlement, TaskEnd
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Stage, Task, TaskKind, TaskState
-from recrawl.store import claim, close, cursor, cycle, documents, leases, migrate, recordtables, sources
+from recrawl.store import claim, close, cursor, cycle, documents, leases, migrate, plan, recordtables, sources
 from recrawl.store.database import Store, open_store
 from recrawl.store.see import see
 from recrawl.store.settle import Settled, settle
@@ -136,6 +136,66 @@ def sight(store: Store, *pages: Sighting, now: datetime = NOW) -> Seen:
     return seen
 
 
+def a_cycle(
+    store: Store,
+    listed: Mapping[str, Sequence[str]],
+    *,
+    now: datetime,
+    policy: Deletion | None = None,
+    whole: bool = True,
+    exhaustive: bool = True,
+    stream: str = STREAM,
+) -> close.Closed:
+    """A cycle in which each of these documents lists these pages, from its begin to its end. Without `whole`, the
+    stream does not come to its end."""
+    opened = cycle.begin(store, SOURCE, [cycle.Stream(stream, HOST, exhaustive=exhaustive)], now)
+    task = next(task for task in take(store, now=now) if task.kind is TaskKind.DISCOVER)
+    point = cursor.cursor(store, SOURCE, stream).seen
+    for url, names in listed.items():
+        known = documents.document(store, SOURCE, stream, url)
+        reading = documents.begin_reading(store, task.id, task.token, known)
+        after = int(str(point or 0)) + 1
+        found = tuple(a_page(name) for name in names)
+        see(
+            store,
+            Batch(SOURCE, stream, opened.id, known.id, reading, found, point, after),
+            task=task.id,
+            token=task.token,
+            now=now,
+            until=now + LEASE,
+            forced=lambda: False,
+            expires_at=now + timedelta(days=7),
+        )
+        point = after
+        documents.end_reading(
+            store,
+            task.id,
+            task.token,
+            known,
+            cycle=opened.id,
+            kind="urlset",
+            body_hash=sha256(f"{url} {names}".encode()).hexdigest(),
+            validators=Validators(),
+            spec=SPEC,
+            complete=True,
+        )
+    if whole:
+        cursor.end_stream(store, SOURCE, stream, cycle=opened.id, exhaustive=exhaustive, task=task.id, token=task.token)
+    state = TaskState.DONE if whole else TaskState.DEAD
+    leases.end_task(store, task.id, task.token, TaskEnd(state=state, stage=Stage.SETTLE), now)
+    closed = close.close(store, SOURCE, opened.id, policy or Deletion(), now)
+    assert closed is not None
+    return closed
+
+
+def looked_at(store: Store, outcome: Callable[[Task], Outcome], *, now: datetime) -> list[str]:
+    """Look at every page that is due: `outcome` says what is found; the pages."""
+    plan.plan(store, SOURCE, until=now, now=now, expires_at=now + timedelta(days=7))
+    tasks = take(store, now=now)
+    put(store, *((task, outcome(task)) for task in tasks), now=now)
+    return sorted(page_id_of(task) for task in tasks)
+
+
 def a_document(store: Store, url: str = f"https://{HOST}/sitemap.xml") -> documents.Document:
     return documents.document(store, SOURCE, STREAM, url)
 
@@ -223,13 +283,19 @@ def a_changed_outcome(
 
 
 def an_unchanged_outcome(
-    task: Task, by: By = By.RAW, *, raw_hash: str | None = None, things: Sequence[RecordRow] = (), at: datetime = NOW
+    task: Task,
+    by: By = By.RAW,
+    *,
+    raw_hash: str | None = None,
+    things: Sequence[RecordRow] = (),
+    at: datetime = NOW,
+    requests: int = 1,
 ) -> Unchanged:
     """What came is what is stored; judged against `raw_hash`, or else against what the claim told."""
     assert task.page is not None
     status = 304 if by is By.NOT_MODIFIED else 200
     return Unchanged(
-        look=a_look(task, at, status),
+        look=replace(a_look(task, at, status), requests=requests),
         by=by,
         raw_hash=raw_hash or task.page.raw_hash,
         reader_hash=READER,
@@ -247,6 +313,10 @@ def a_moved_outcome(task: Task, to: str) -> Moved:
         fetch_url=target.fetch_url,
         host=HOST,
     )
+
+
+def a_gone_outcome(task: Task, status: int = 404) -> Gone:
+    return Gone(look=a_look(task, status=status))
 
 
 def a_broken_outcome(task: Task) -> Broken:

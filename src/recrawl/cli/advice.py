@@ -15,6 +15,7 @@ _BY_KIND = {
     "emptied": "Nothing is deleted for it. Look at the address in a browser if it stays empty.",
     "unvouched": "Nothing is deleted for it: it is tried again by itself.",
     "nothing_found": "Name a sitemap, a feed or a list of URLs: `recrawl init` writes an example.",
+    "paused": "Let it go on with `recrawl resume SOURCE`.",
     "throttled": "Run the same command again then: it goes on where it stopped.",
     "forbidden_address": "It is a private address: name its host in the declaration if you mean it.",
     "bad_redirect": "Look at the address in a browser, and declare the right one.",

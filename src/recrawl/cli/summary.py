@@ -7,6 +7,7 @@ from rich.table import Table
 from recrawl.cli import advice
 from recrawl.cli.surface import Exit, out, safe
 from recrawl.run.engine import Ending, Result
+from recrawl.run.progress import PUSHED
 from recrawl.steps.documents import Trouble
 
 _CODES = {
@@ -16,6 +17,7 @@ _CODES = {
     Ending.APPROVAL: Exit.APPROVAL,
     Ending.NOTHING: Exit.COULD_NOT,
     Ending.INTERRUPTED: Exit.INTERRUPTED,
+    Ending.PAUSED: Exit.FAILURES,
 }
 LINES = {
     "new": "new",
@@ -97,6 +99,8 @@ def _headline(result: Result) -> str:
             return "nothing could be found"
         case Ending.INTERRUPTED:
             return "interrupted"
+        case Ending.PAUSED:
+            return "paused"
         case Ending.WAITING:
             until = f" until {result.until:%Y-%m-%d %H:%M} UTC" if result.until else ""
             return f"the rest waits{until}; run the same command again then"
@@ -125,6 +129,11 @@ def table(result: Result, waiting: int) -> Table:
     for name, words in _VANISHED.items():
         if counts[name]:
             lines.add_row(f"  {words}", f"{counts[name]:,}", style="yellow" if name == "held" else None)
+    if pushed := sum(counts[name] for name in PUSHED):
+        lines.add_row("  pushed, and taken out of the inbox", f"{pushed:,}")
+        for name, words in zip(PUSHED, _PUSHED_LINES, strict=True):
+            if counts[name]:
+                lines.add_row(f"    {words}", f"{counts[name]:,}", style="yellow" if name in _BAD else None)
     for name, words in (("postponed", "tried again later"), ("lost", "dropped, as another worker had them")):
         if counts[name]:
             lines.add_row(f"  {words}", f"{counts[name]:,}")
@@ -137,7 +146,8 @@ def table(result: Result, waiting: int) -> Table:
     return lines
 
 
-_BAD = ("quarantined", "invalid", "failed")
+_PUSHED_LINES = ("new", "changed", "duplicates", "older than what is stored", "not valid data")
+_BAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 def _changes(result: Result) -> None:

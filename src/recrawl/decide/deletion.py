@@ -32,7 +32,8 @@ class Standing:
 
     `listed`: a document of an exhaustive stream lists it. `misses`: complete cycles in a row that did not, this one
     among them. `confirms`: looks since it is suspected, far enough apart, that found nothing. `failures`: looks since
-    then that told nothing either way. `absent_since`: when the cycle began that found the first evidence.
+    then that told nothing either way. `absent_since`: when the cycle began that found the first evidence. `taken`: it
+    comes with its sighting, and cannot be looked at.
     """
 
     id: int
@@ -46,6 +47,7 @@ class Standing:
     absent_since: datetime | None
     held: bool = False
     approved: bool = False
+    taken: bool = False
 
     @property
     def at_stake(self) -> bool:
@@ -70,7 +72,7 @@ def _suspected(page: Standing, policy: Deletion) -> Step:
     if page.listed:
         # A page that never read well is acquitted by reading well, and by nothing else.
         return Step.ACQUIT if page.gone_at is None and page.version else Step.KEEP
-    beyond_reach = page.failures > 0 and page.misses >= policy.delete_after
+    beyond_reach = (page.failures > 0 or page.taken) and page.misses >= policy.delete_after
     return Step.DELETE if beyond_reach else Step.KEEP
 
 

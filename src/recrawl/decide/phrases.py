@@ -23,7 +23,7 @@ _PHRASES = {
     Trouble.BLOCKED: (
         r"access (?:to this (?:page|site|resource) )?(?:is |has been |was )?(?:temporarily )?"
         r"(?:denied|blocked|restricted)",
-        r"(?:sorry,? )?you (?:have been|are|were) (?:temporarily )?(?:blocked|banned|rate[- ]limited)",
+        r"you (?:have been|are|were) (?:temporarily )?(?:blocked|banned|rate[- ]limited)",
         r"you don'?t have permission to access",
         r"(?:unusual|suspicious) (?:activity|traffic|requests)|automated (?:requests|queries)",
         r"too many requests|rate limit exceeded|request (?:was |has been )?(?:blocked|rejected|unsuccessful)",
@@ -46,7 +46,7 @@ _PHRASES = {
         r"安全验证|人机验证|滑动验证|滑块验证|身份核实|验证您?(?:是|不是)(?:真人|人类|机器人)|请?拖动(?:下方)?滑块|百度安全验证",
     ),
     Trouble.LOGIN: (
-        r"(?:please )?(?:log|sign)[ -]?in(?: (?:to (?:continue|view|your account|proceed)|required|first))?",
+        r"(?:log|sign)[ -]?in(?: (?:to (?:continue|view|your account|proceed)|required|first))?",
         r"you (?:must|need to) (?:be logged in|log ?in|sign ?in)|members? only|create an account to",
         r"请先?登[录陆](?:后(?:查看|继续|访问))?|用户登[录陆]|账号登[录陆]|会员登[录陆]|登[录陆]后(?:可|才能)?(?:查看|继续|访问)|登[录陆]",
     ),
@@ -61,11 +61,28 @@ _PHRASES = {
         r"(?:找不到|未找到|没有找到)(?:该|此|您?(?:要|所)?(?:访问|查找)的)?(?:页面|网页|内容|商品|文章)|页面走丢了|404错误",
     ),
     Trouble.SHELL: (
-        r"(?:please |you need to )?enable javascript(?: to (?:run this app|continue|view|use))?",
+        r"enable javascript(?: to (?:run this app|continue|view|use))?",
         r"(?:javascript is (?:required|disabled)|requires? javascript|without javascript enabled)",
         r"(?:请|需要)(?:启用|开启|打开)\s*javascript",
     ),
 }  # fmt: skip
+# One of these words is in every phrase of its kind: looked for first, since a page as a rule has none of them.
+_STEMS = {
+    Trouble.BLOCKED: (
+        "denied|blocked|banned|restricted|limit|permission|unusual|suspicious|automated|too many|request was|"
+        "request has|request rejected|request unsuccessful|interruption|attention required|please wait while|"
+        "just a moment|checking your|ddos|your ip|maintenance|unavailable|temporarily down|be back|right back|"
+        "频繁|过快|拒绝|限制|阻断|拦截|禁止|受限|异常|防火墙|网站管理员|维护|升级|繁忙|暂不可用|的ip|您ip"
+    ),
+    Trouble.CAPTCHA: (
+        "human|robot|captcha|security check|security verification|security code|verification|characters|"
+        "you are real|you're real|cookies to|验证|核实|滑块"
+    ),
+    Trouble.LOGIN: "log in|login|log-in|sign in|signin|sign-in|logged|members only|member only|account to|登录|登陆",
+    Trouble.MISSING: "404|found|exist|removed|deleted|不存在|找不到|未找到|没有找到|删除|下架|失效|走丢",
+    Trouble.SHELL: "javascript",
+}
+_WORDS = {kind: stems.split("|") for kind, stems in _STEMS.items()}
 # For small letters: a pattern that ignores case is many times slower, as it cannot look for what phrases begin with.
 _FOUND = {kind: re.compile("|".join(phrases)) for kind, phrases in _PHRASES.items()}
 _PARTS = re.compile(r"\s+[-|–—·»:]\s+|[|_–—]|\s+::\s+")
@@ -79,8 +96,8 @@ def in_heading(heading: str) -> Mapping[Trouble, float]:
     """
     found: dict[Trouble, float] = {}
     for part in filter(None, (part.strip(" .!！。…") for part in _PARTS.split(heading.lower()))):
-        for kind, pattern in _FOUND.items():
-            for match in pattern.finditer(part):
+        for kind in _kinds(part):
+            for match in _FOUND[kind].finditer(part):
                 found[kind] = max(found.get(kind, 0.0), len(match[0]) / len(part))
     return found
 
@@ -93,8 +110,13 @@ def in_text(text: str) -> Mapping[Trouble, str]:
     """
     found: dict[Trouble, str] = {}
     text = text.lower()
-    for kind, pattern in _FOUND.items():
-        longest = max((match[0] for match in pattern.finditer(text)), key=len, default="")
+    for kind in _kinds(text):
+        longest = max((match[0] for match in _FOUND[kind].finditer(text)), key=len, default="")
         if len(longest) > 9 or (longest and not longest.isascii() and len(longest) >= 4):
             found[kind] = " ".join(longest.split())
     return found
+
+
+def _kinds(text: str) -> list[Trouble]:
+    folded = text.lower()
+    return [kind for kind, words in _WORDS.items() if any(word in folded for word in words)]

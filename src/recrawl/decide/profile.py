@@ -48,6 +48,8 @@ class Profile:
         others = [other for other in sent if other != page]
         if page not in sent and len(sent) < _FEW:
             sent.append(page)
+        if len(self.targets) > _MOST_TARGETS:
+            del self.targets[min(self.targets, key=lambda known: len(self.targets[known]))]
         return others
 
     def returned(self, page: int) -> bool:
@@ -81,7 +83,6 @@ class Profile:
                 for key in list(counts):
                     counts[key] //= 2
         self.structures = Counter(dict(self.structures.most_common(_MOST_STRUCTURES)))
-        self.targets = dict(list(self.targets.items())[-_MOST_TARGETS:])
 
     @property
     def knows(self) -> bool:

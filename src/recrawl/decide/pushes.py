@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from recrawl.decide.deletion import cleared
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key
 from recrawl.model.push import Pushed
@@ -46,7 +47,7 @@ def judge_push(page: PageFacts, found: Pushed, *, rules: PushRules, last_at: dat
     conflict = place is Order.CONFLICT and page.version > 0 and not same
     return Verdict(
         page=replace(
-            page,
+            cleared(page),
             status=page_after(page.status, PageEvent.READ),
             version=number,
             # What was stored of an answer says nothing about this content: the next visit asks without validators.
@@ -62,10 +63,6 @@ def judge_push(page: PageFacts, found: Pushed, *, rules: PushRules, last_at: dat
             observed=max(page.observed, found.observed),
             last_changed_at=now,
             failures=0,
-            misses=0,
-            gone_at=None,
-            confirms=0,
-            confirm_at=None,
             deleted_at=None,
             delete_reason=None,
             moved_to=None,

@@ -18,7 +18,8 @@ from recrawl.model.signals import Signals
 _LIMIT = 1.0
 _HELD = 2  # looks for which a page is held back that only looks other than before
 _SHORT, _TINY = 800, 200
-_MANY = 3  # pages at the same address, by redirects: the next one is one of many
+MANY = 3
+"""Pages that may lead to the same address: the next one is one of many, and not believed."""
 _PRIORITY = ("bot check", *Trouble, "mass redirect")
 
 
@@ -145,7 +146,7 @@ def _of_forms(page: Signals, known: Known) -> list[Sign]:
 
 def _of_ways(known: Known) -> list[Sign]:
     signs: list[Sign] = []
-    if known.sent_along >= _MANY:
+    if known.sent_along >= MANY:
         told = f"{known.sent_along} or more other pages lead to the same address"
         signs.append(Sign("mass redirect", 1.5, told, relative=False))
     elif known.redirected:

@@ -14,7 +14,9 @@ from recrawl.decide.deletion import cleared, confirmed
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
 from recrawl.decide.order import Order, compare, order_key, rolled_back
 from recrawl.decide.retry import backoff
+from recrawl.decide.revert import still_overruled
 from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.taken import awaiting_its_stream
 from recrawl.model.outcome import (
     Broken,
     By,
@@ -64,6 +66,13 @@ class Case:
 
 def judge(case: Case, outcome: Outcome) -> Verdict:
     """The verdict on an outcome. One page has at most one open task, so nothing but hints moved since its claim."""
+    verdict = _judged(case, outcome)
+    if case.page.taken_at is None or verdict.page.due_at is None:
+        return verdict
+    return replace(verdict, page=awaiting_its_stream(verdict.page, outcome))
+
+
+def _judged(case: Case, outcome: Outcome) -> Verdict:
     match outcome:
         case Unchanged():
             return _unchanged(case, outcome)
@@ -90,10 +99,7 @@ def judge(case: Case, outcome: Outcome) -> Verdict:
 def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
     """The page after a good look: active, its troubles forgotten, its validators those of this answer, and due again
     by the `rate` of its changes."""
-    page, now = case.page, case.now
-    if page.status is PageState.SUSPECTED and not look.requests:
-        # What is stored was read again: that says nothing of whether the page is still there.
-        return replace(page, observed=max(page.observed, case.observed), generation=page.generation + 1, due_at=now)
+    page = case.page
     return replace(
         cleared(page),
         status=page_after(page.status, PageEvent.READ),
@@ -172,7 +178,9 @@ def _unchanged(case: Case, found: Unchanged) -> Verdict:
     elif found.look.requests == 0:
         page = replace(page, etag=case.page.etag, last_modified=case.page.last_modified)
     if found.by is By.CONTENT:
-        page = replace(page, raw_hash=found.raw_hash, structure_hash=found.structure_hash or page.structure_hash)
+        # A source that shows what an operator put back agrees with him: its next change counts.
+        structure = found.structure_hash or page.structure_hash
+        page = replace(page, overruled=None, raw_hash=found.raw_hash, structure_hash=structure)
     return Verdict(
         page=replace(page, reader_hash=found.reader_hash),
         end=_done(Stage.SETTLE),
@@ -185,6 +193,8 @@ def _unchanged(case: Case, found: Unchanged) -> Verdict:
 
 def _changed(case: Case, found: Changed) -> Verdict:
     before, rules = case.page, case.rules
+    if still_overruled(before, found.content_hash, reread=found.reread):
+        return _set_aside(case, found)
     key = order_key(
         rules.order, case.observed, found.source_version, found.source_updated_at, case.now, before.order_key
     )
@@ -207,6 +217,7 @@ def _changed(case: Case, found: Changed) -> Verdict:
         version=number,
         raw_hash=found.raw_hash,
         content_hash=found.content_hash,
+        overruled=None,
         structure_hash=found.structure_hash,
         reader_hash=found.reader_hash,
         content_type=found.look.content_type or before.content_type,
@@ -241,6 +252,23 @@ def _changed(case: Case, found: Changed) -> Verdict:
         if place is Order.CONFLICT
         else _acquitted(case, page),
     )
+
+
+def _set_aside(case: Case, found: Changed) -> Verdict:
+    """The source still shows what an operator set aside, perhaps read by other rules: nothing has changed."""
+    page = _as_it_stood(case)
+    if not _only_reread(case, found):
+        page = _good(case, found.look, _learned(case, found.look, changed=False))
+    if found.look.requests == 0:
+        page = replace(page, etag=case.page.etag, last_modified=case.page.last_modified)
+    page = replace(
+        page,
+        raw_hash=found.raw_hash,
+        overruled=found.content_hash,
+        structure_hash=found.structure_hash or page.structure_hash,
+        reader_hash=found.reader_hash,
+    )
+    return Verdict(page=page, end=_done(Stage.SETTLE), count="unchanged_hash", body=found.body)
 
 
 def _rolled_back(case: Case, found: Changed, key: int) -> bool:
@@ -351,7 +379,7 @@ def _quarantined(case: Case, found: Quarantined) -> Verdict:
     """The page keeps its data; what came in its place, and why it is not believed, is kept beside it."""
     kind = f"quarantined, {found.name}" if found.name else "quarantined"
     signs: tuple[dict[str, Json], ...] = tuple(
-        {"kind": name, "weight": weight, "message": told} for name, weight, told in found.signs
+        {"field": name, "kind": "sign", "message": told, "value": f"{weight:+}"} for name, weight, told in found.signs
     )
     return _dead(case, found.look, Stage.JUDGE, kind, found.reason, "quarantined", raw=found.raw, errors=signs)
 

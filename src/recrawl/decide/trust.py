@@ -1,8 +1,8 @@
 """How far hints and validators are to be believed: as far as they proved true in the last checks.
 
-A check is an unconditional look at something that was said to be unchanged: a hint that did not move, a 304. A lie or a
-silence is content that had changed all the same. A hint that moves without a change is none: it costs a request and
-hides nothing.
+A check is a look at something that was said to be unchanged: at a page whose hint did not move, or, without
+validators, at one that was answered with 304. A lie or a silence is content that had changed all the same. A hint that
+moves without a change is none: it costs a request and hides nothing.
 """
 
 from __future__ import annotations

@@ -1,26 +1,14 @@
 """What a user writes: sources, finders, records, fields and policies. Values only."""
 
+from recrawl.declare.api import Api, Since
 from recrawl.declare.article import Article
 from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
-from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
-from recrawl.declare.planned import (
-    AfterId,
-    Api,
-    Basic,
-    Bearer,
-    Derived,
-    Keywords,
-    Links,
-    Listing,
-    NextLink,
-    NextToken,
-    Offset,
-    PageNumber,
-    Since,
-    env,
-)
+from recrawl.declare.finders import Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
+from recrawl.declare.paging import AfterId, NextLink, NextToken, Offset, PageNumber
+from recrawl.declare.planned import Keywords
 from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
+from recrawl.declare.secrets import Basic, Bearer, env
 from recrawl.declare.source import Source, from_url
 from recrawl.declare.values import Count, Moment, Precision, Price, Stock, Text, Url, Volatile
 

@@ -13,12 +13,15 @@ from typing import Any, Literal, get_args, get_type_hints
 from zoneinfo import ZoneInfo
 
 from recrawl.declare import hashing
+from recrawl.declare.api import Api, check_api
 from recrawl.declare.article import Article
 from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern, share, suggestion, web_host
-from recrawl.declare.finders import Auto, Feed, Finder, Urls
-from recrawl.declare.planned import Basic, Bearer, refuse_planned
+from recrawl.declare.finders import Auto, Finder
+from recrawl.declare.finding import check_finder
+from recrawl.declare.planned import refuse_planned
 from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
+from recrawl.declare.secrets import Basic, Bearer, check_auth
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import Misuse
 
@@ -74,7 +77,7 @@ class Source:
             action = "Write 1 to 64 of letters, digits, '.', '_', '-', ':'."
             raise Misuse(f"{self.name!r} is no name of a source", place=f"source.{self.name}", action=action)
         place = f"source.{self.name}"
-        refuse_planned(type(self.auth), f"{place}.auth")
+        check_auth(self.auth, f"{place}.auth")
         for name, hint in hints_of(type(self)).items():
             if name not in ("name", "find", "read", "page_id"):
                 value = conform(getattr(self, name), hint, f"{place}.{name}")
@@ -165,7 +168,7 @@ def _finders(find: Any, read: Any, place: str) -> tuple[Finder, ...]:
         )
         raise Misuse(f"{find!r} finds no pages", place=place, action=action)
     found = tuple(_finder(finder, place if single else f"{place}[{number}]") for number, finder in enumerate(given))
-    streams = [finder.stream for finder in found]
+    streams = [name for finder in found for name in finder.streams]
     for name in streams:
         if streams.count(name) > 1:
             action = "Give each a name of its own: name=..."
@@ -182,11 +185,9 @@ def _finder(finder: Finder, place: str) -> Finder:
             object.__setattr__(finder, name, pattern(expression, f"{place}.{name}"))
     for url in finder.addresses:
         web_host(url, place)
-    if isinstance(finder, Urls) and not finder.urls:
-        raise Misuse("the list of URLs is empty", place=f"{place}.urls", action="Name one at least.")
-    if isinstance(finder, Feed) and finder.exhaustive:
-        action = "A feed holds the newest entries only: leave exhaustive out."
-        raise Misuse("a feed is never exhaustive", place=f"{place}.exhaustive", action=action)
+    if isinstance(finder, Api):
+        finder = check_api(finder, place)
+    check_finder(finder, place)
     return finder
 
 
@@ -255,8 +256,11 @@ def _check_policies(source: Source, place: str) -> None:
         source.order != "observed"
         and source.records
         and not any(getattr(spec, source.order) for spec in source.records)
+        and not any(isinstance(finder, Api) and getattr(finder, source.order) for finder in source.finders)
     ):
-        action = f"Say which field holds it: class ...(Record, ..., {source.order}=...)."
+        action = (
+            f"Say which field holds it: class ...(Record, ..., {source.order}=...), or Api(..., {source.order}=...)."
+        )
         raise Misuse(f"no record tells its {source.order!r}", place=f"{place}.order", action=action)
     if source.window not in (None, "day"):
         seconds(str(source.window), place=f"{place}.window")

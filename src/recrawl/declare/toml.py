@@ -9,15 +9,17 @@ from types import new_class
 from typing import Any
 
 from recrawl.declare.annotations import parse_type, read_type
+from recrawl.declare.api import Api
 from recrawl.declare.article import Article
 from recrawl.declare.checks import no_others, pattern, suggestion
 from recrawl.declare.fields import MISSING, SELECTORS, Field
-from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
-from recrawl.declare.planned import Api, Bearer, Derived, Keywords, Links, Listing, refuse_planned
+from recrawl.declare.finders import Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
+from recrawl.declare.planned import Keywords, refuse_planned
 from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source
 from recrawl.declare.specs import Kind, Selector
+from recrawl.declare.toml_api import read_api, read_auth
 from recrawl.errors import Misuse
 from recrawl.model.values import Price
 
@@ -117,9 +119,9 @@ def _source(name: str, table: dict[str, Any], records: dict[str, type[Record]], 
     if "find" not in table and "read" not in table:
         action = 'Write for instance find = { sitemap = "https://..." }, or only read = for records that are pushed.'
         raise Misuse("the source has no find", place=place, action=action)
-    if "auth" in table:
-        refuse_planned(Bearer, f"{place}.auth")
     options = dict(table)
+    if "auth" in options:
+        options["auth"] = read_auth(options["auth"], f"{place}.auth")
     if "find" in options:
         options["find"] = _find(options["find"], f"{place}.find")
     if "page_id" in options:
@@ -145,16 +147,22 @@ def _find(value: Any, place: str) -> Finder | list[Finder]:
 
 
 def _finder(table: dict[str, Any], place: str) -> Finder:
-    kinds = [key for key in table if key in _FINDERS]
+    named = {key: _options(_FINDERS[key]) for key in table if key in _FINDERS}
+    # `links` is a finder, and what a listing links to.
+    kinds = [key for key in named if not any(key in options for options in named.values())]
     if len(kinds) != 1:
         action = suggestion(next(iter(table), ""), _FINDERS)
         raise Misuse(f"{table!r} names {len(kinds) or 'no'} finders", place=place, action=f"Write one. {action}")
     cls = _FINDERS[kinds[0]]
     refuse_planned(cls, place)
     others = {key: value for key, value in table.items() if key != kinds[0]}
-    no_others(others, (item.name for item in fields(cls) if item.kw_only), place)
-    finder: Finder = cls(table[kinds[0]], **others)
+    no_others(others, _options(cls), place)
+    finder: Finder = cls(table[kinds[0]], **(read_api(others, place) if cls is Api else others))
     return finder
+
+
+def _options(cls: type[Any]) -> list[str]:
+    return [item.name for item in fields(cls) if item.kw_only]
 
 
 def _page_id(value: Any, place: str) -> Any:

@@ -14,6 +14,7 @@ SHORT = 1_500
 """Letters up to which a page may be nothing but a notice: longer ones are not searched through."""
 
 _MOST_HEADINGS = 4
+_SPACES = " \n\t\r\xa0\u3000"
 _LONGEST = 200
 # The id by which a maker's script is known. What stands on good pages too, such as a form's captcha, is none.
 _CHALLENGES = {
@@ -27,11 +28,11 @@ _CHALLENGES = {
     "/punish?x5secdata": "Alibaba",
     "_____tmd_____": "Alibaba",
 }
-_ASKED = "script, style, template, noscript, title, h1, h2, input[type=password i]"
+_UNSEEN = "script, style, template, noscript, input[type=password i]"
+_HEADINGS = ("title", "h1", "h2")
 _ROOTS = "#root, #app, #__next, #__nuxt, #q-app, #main-app, app-root"
 _TAG = re.compile(r"<[^<>]{1,500}>")
 _MARKED = re.compile(r"<(title|h1|h2)[^<>]*>(.*?)</\1", re.IGNORECASE | re.DOTALL)
-_BLANK = bytes(code for code in range(128) if chr(code).isspace())
 _NUMBERS = re.compile(r"[0-9a-f]*\d[0-9a-f.:-]*", re.IGNORECASE)
 _SAID = ("error", "message", "msg", "detail", "errmsg", "error_description")
 
@@ -51,34 +52,26 @@ def signals_of(document: Document, structure: str | None = None) -> Signals:
 
 def _of_tree(document: Document, structure: str | None) -> Signals:
     root = document.root
-    hidden = scripts = 0
-    headings: list[str] = []
-    password = False
-    for node in root.css(_ASKED):
-        tag = node.tag
-        if tag == "input":
-            password = True
-        elif tag in ("title", "h1", "h2"):
-            if len(headings) < _MOST_HEADINGS:
-                headings.append(_line(node.text()))
-        else:
-            scripts += tag == "script"
-            hidden += _letters(node.text())
-    letters = max(_letters(root.text()) - hidden, 0)
-    title = root.css_first("title")
-    letters = max(letters - (_letters(title.text()) if title else 0), 0)
+    unseen = root.css(_UNSEEN)
+    headings = [node for node in (root.css_first(tag) for tag in _HEADINGS) if node]
+    hidden = sum(_letters(node.text()) for node in unseen if node.tag != "input")
+    letters = max(_letters(root.text()) - hidden - sum(_letters(n.text()) for n in headings if n.tag == "title"), 0)
     opening = text_of(root).strip() if letters <= SHORT else ""
     return Signals(
         letters,
-        tuple(heading for heading in dict.fromkeys(headings) if heading),
+        tuple(heading for heading in dict.fromkeys(_line(node.text()) for node in headings) if heading),
         opening,
         _print(opening),
         structure,
-        password,
-        next((maker for sign, maker in _CHALLENGES.items() if sign in document.text), None) if opening else None,
-        scripts,
-        letters <= SHORT and scripts > 0 and any(not _letters(node.text()) for node in root.css(_ROOTS)),
+        password=any(node.tag == "input" for node in unseen),
+        challenge=_challenge(document) if letters <= SHORT else None,
+        scripts=(scripts := sum(node.tag == "script" for node in unseen)),
+        shell=letters <= SHORT and scripts > 0 and any(not _letters(node.text()) for node in root.css(_ROOTS)),
     )
+
+
+def _challenge(document: Document) -> str | None:
+    return next((maker for sign, maker in _CHALLENGES.items() if sign in document.text), None)
 
 
 def _of_text(document: Document) -> Signals:
@@ -99,9 +92,7 @@ def _of_json(document: Document, structure: str | None) -> Signals:
 
 
 def _letters(text: str) -> int:
-    if text.isascii():
-        return len(text.encode().translate(None, _BLANK))
-    return sum(map(len, text.split()))
+    return len(text) - sum(map(text.count, _SPACES))
 
 
 def _line(text: str) -> str:

@@ -34,6 +34,7 @@ class PageFacts:
     last_modified: str | None
     raw_hash: str | None
     content_hash: str | None
+    overruled: str | None
     structure_hash: str | None
     reader_hash: str | None
     content_type: str | None
@@ -45,6 +46,7 @@ class PageFacts:
     lower_at: datetime | None
     hint: str | None
     hint_observed: int
+    taken_at: datetime | None
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
     change_rate: float | None  # changes a day that it is believed to make
@@ -90,6 +92,21 @@ class NewVersion:
     fetched_at: datetime
     order_key: int
     observed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldVersion:
+    """A version as it was stored, with its records."""
+
+    version: int
+    kind: str
+    content_hash: str
+    raw_hash: str | None
+    reader_hash: str | None
+    final_url: str | None
+    content_type: str | None
+    source_updated_at: datetime | None
+    rows: tuple[RecordRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from recrawl.model.outcome import Body
 from recrawl.model.record import Json
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """What came along with a sighting: the page itself, taken `at` that instant."""
+
+    hash: str
+    at: datetime
+    body: Body
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A finder's word that a page exists. `url` is canonical, `fetch_url` as found; `hint` is what the finder says of
-    its version (a lastmod, say): while it stays the same, the page need not be looked at."""
+    its version (a lastmod, say): while it stays the same, the page need not be looked at. Of a page that is
+    `in_hand` the hint is the hash of its body, and nothing is ever fetched."""
 
     page_id: str
     url: str
     fetch_url: str
     host: str
     hint: str | None = None
+    in_hand: InHand | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +52,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a batch came to: pages by what the sighting meant for them."""
+    """What a batch came to: pages by what the sighting meant for them. `pages` are the ids of all of them."""
 
     new: int = 0
     hinted: int = 0  # known, and the hint moved: a visit was made or an open one raised
     forced: int = 0  # known, the hint stayed, looked at all the same
     same: int = 0  # known, the hint stayed: nothing to do
     unhinted: int = 0  # known, no hint: the schedule decides
+    pages: tuple[int, ...] = ()

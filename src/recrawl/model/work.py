@@ -73,6 +73,8 @@ class PageView:
     content_type: str | None
     has_body: bool
     failures: int = 0
+    hinted: bool = False  # a finder says its version
+    taken: bool = False  # it comes with its sighting, and is never fetched
     hint_stayed: bool = False  # its finder has not said another version since it was last read
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from recrawl.decide import pace
 from recrawl.errors import StoreUnavailable
 from recrawl.model.work import ASKED, Task, TaskKind
+from recrawl.run.inbox import Inbox
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
 from recrawl.steps.control import Control
@@ -46,6 +47,7 @@ class Ending(StrEnum):
     APPROVAL = "approval"  # too many pages would vanish: a person has to agree
     NOTHING = "nothing"  # discovery found nothing to work on
     INTERRUPTED = "interrupted"
+    PAUSED = "paused"  # somebody paused the source, before or meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Engine:
         self._control = Control(tools, partial(look_at, tools=tools, courtesy=self._courtesy))
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
-        self._troubles: list[Trouble] = []
+        self._troubles: dict[str | None, list[Trouble]] = {}  # of each stream what its last attempt met
         self._moved = asyncio.Event()
         self._stopping = False
         self._failed: BaseException | None = None
@@ -99,6 +101,8 @@ class Engine:
         tools = self._tools
         await tools.db(sources.register, tools.source.name, tools.source.spec_hash, tools.source.reader_hash)
         await tools.db(recordtables.ensure, tools.source.records)
+        if await self._paused():
+            return Result(Ending.PAUSED, False, self._progress, troubles=self._told())
         await self._reap(force=True)
         run = await tools.db(runs.start_run, tools.source.name, tools.owner, tools.clock.now())
         settler = Settler(tools, run, self._settled)
@@ -108,6 +112,8 @@ class Engine:
         ending: Ending = Ending.INTERRUPTED
         closed: close.Closed | None = None
         try:
+            if self._errand is None:
+                await self._take_pushes(run)
             opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
@@ -123,11 +129,24 @@ class Engine:
                 await tools.experience.keep(tools, at_end=True)
                 counts, complete = self._progress.summary(), closed is not None and closed.complete
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles), closed)
+        return Result(ending, complete, self._progress, self._until, self._told(), closed)
+
+    async def _take_pushes(self, run: int) -> None:
+        """Settle what was pushed to this source and waits."""
+        source = self._tools.source
+
+        def told(counts: Counter[str]) -> None:
+            self._progress.add(Counter({f"pushed_{name}": count for name, count in counts.items()}))
+
+        inbox = Inbox(self._tools.store, {source.name: source}, self._tools.clock.now, told, self._tools.owner, run)
+        await self._tools.db(lambda _: inbox.prepare())
+        taken = 1
+        while taken and not self._stopping:
+            taken = await self._tools.db(lambda _: inbox.take())
 
     async def _begin(self) -> cycle.Cycle:
         tools = self._tools
-        return await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+        return await tools.db(cycle.begin, tools.source.name, await streams_of(tools), tools.clock.now())
 
     async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
@@ -196,7 +215,7 @@ class Engine:
 
     async def _perform(self, task: Task, settler: Settler) -> None:
         if task.kind is TaskKind.DISCOVER:
-            self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
+            self._troubles[task.stream] = await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
         outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._control))
@@ -307,12 +326,19 @@ class Engine:
     async def _superseded(self) -> bool:
         """Whether other workers serve this source by another declaration, or somebody paused it: then this run ends."""
         known = await self._tools.db(sources.standing, self._tools.source.name)
-        if known.spec_hash == self._tools.source.spec_hash and not known.paused:
-            return False
-        why = known.paused_reason or "it is paused" if known.paused else "a newer declaration of it is in use"
-        self._progress.on_notice(f"{known.name}: {why}; the rest is left to the next run")
+        if not await self._paused():
+            if known.spec_hash == self._tools.source.spec_hash:
+                return False
+            self._progress.on_notice(f"{known.name}: a newer declaration of it is in use; the rest is left to it")
         self._stopping = True
         return True
+
+    async def _paused(self) -> bool:
+        known = await self._tools.db(sources.standing, self._tools.source.name)
+        if known.paused:
+            reason = f": {known.paused_reason}" if known.paused_reason else ""
+            self._troubles[None] = [Trouble(known.name, "paused", f"{known.name} is paused{reason}", again=False)]
+        return known.paused
 
     async def _pause(self, seconds: float) -> None:
         """A wait that `stop` ends."""
@@ -325,8 +351,8 @@ class Engine:
     async def _close(self, opened: cycle.Cycle) -> close.Closed | None:
         """End the cycle, and with it judge what has vanished."""
         tools = self._tools
-        for finder in tools.source.finders:
-            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
+        for stream in (name for finder in tools.source.finders for name in finder.streams):
+            await tools.db(cursor.advance, tools.source.name, stream, tools.clock.now())
         now, longest = tools.clock.now(), tools.rules.longest
         closed = await tools.db(close.close, tools.source.name, opened.id, tools.source.deletion, now, longest=longest)
         if closed is not None:
@@ -334,17 +360,22 @@ class Engine:
         return closed
 
     def _ending(self, closed: close.Closed | None) -> Ending:
+        if any(trouble.kind == "paused" for trouble in self._told()):
+            return Ending.PAUSED
         if self._stopping:
             return Ending.INTERRUPTED
         if closed is not None and closed.held:
             return Ending.APPROVAL
         if self._until is not None:
             return Ending.WAITING
-        if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
+        if self._told() and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or (closed is not None and not closed.complete):
+        if self._progress.dead or self._told() or (closed is not None and not closed.complete):
             return Ending.FAILURES
         return Ending.FINISHED
+
+    def _told(self) -> tuple[Trouble, ...]:
+        return tuple(trouble for troubles in self._troubles.values() for trouble in troubles)
 
     async def _give_back(self) -> None:
         held = [(task.id, task.token) for task in self._held.values()]

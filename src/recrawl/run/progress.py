@@ -24,7 +24,10 @@ LOOKED_AT = (
 
 VANISHED = ("suspected", "deleted", "held")
 
-DEAD = ("quarantined", "invalid", "failed")
+PUSHED = ("pushed_new", "pushed_changed", "pushed_duplicates", "pushed_regressions", "pushed_dead")
+"""What became of records that were pushed and that this run took out of the inbox."""
+
+DEAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 @dataclass(slots=True)
@@ -59,5 +62,5 @@ class Progress:
     def summary(self) -> dict[str, int]:
         """All lines, those that are 0 too, so that two runs can be compared."""
         others = ("postponed", "lost", "requests", "off_site", "bad_urls")
-        names = ("found", "unchanged_hint", *LOOKED_AT, *VANISHED, *others)
+        names = ("found", "unchanged_hint", *LOOKED_AT, *VANISHED, *others, *PUSHED)
         return {name: self.counts[name] for name in names} | {"looked_at": self.looked_at, "dead": self.dead}

@@ -82,7 +82,7 @@ class Courtesy:
         try:
             with self._in_line():
                 await self._wait(state)
-            answer = await self._tools.client.fetch(request, before_hop=self._before_hop)
+            answer = await self._tools.client.fetch(self._tools.keys.signed(request), before_hop=self._before_hop)
         finally:
             state.gate.release()
         self._note(state, answer)

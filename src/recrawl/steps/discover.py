@@ -5,36 +5,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
-from hashlib import sha256
-
-import orjson
 
 from recrawl.decide.lifecycle import TaskEvent, task_after
 from recrawl.decide.retry import backoff
 from recrawl.decide.urls import canonical_url, host_of, origin
-from recrawl.declare import Auto, Feed, Finder, Sitemap, Source, Urls
-from recrawl.discover.walk import BATCH, Listed
+from recrawl.declare import Api, Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
 from recrawl.extract.document import Document
 from recrawl.extract.page import feeds_of
 from recrawl.fetch.robots import robots_sitemaps
 from recrawl.model.fetched import Answer, Page, Request
 from recrawl.model.outcome import Throttled
-from recrawl.model.record import Json
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, Task, TaskState
+from recrawl.steps.api import is_due, walk_api
 from recrawl.steps.courtesy import Courtesy, TooFar
-from recrawl.steps.documents import Stream, Trouble, open_stream, sight, sightings, trouble_of, visit_document
+from recrawl.steps.derived import walk_rows
+from recrawl.steps.documents import Stream, Trouble, open_stream, trouble_of, visit_document
+from recrawl.steps.links import walk_links
+from recrawl.steps.listing import walk_listing
+from recrawl.steps.lists import take_list
 from recrawl.steps.tools import Tools
-from recrawl.store import cursor, cycle, documents, hosts, leases, notes
+from recrawl.store import cursor, cycle, hosts, leases, notes
 
 _MOST_DOCUMENTS = 100_000
 
 
-def streams_of(source: Source) -> list[cycle.Stream]:
-    """The streams of a source, one per finder."""
+async def streams_of(tools: Tools) -> list[cycle.Stream]:
+    """The streams of a source that this cycle walks: of each finder its own, and what is due of the others."""
     return [
-        cycle.Stream(finder.stream, host_of(canonical_url(finder.addresses[0])), finder.exhaustive)
-        for finder in source.finders
+        cycle.Stream(name, host_of(canonical_url(finder.addresses[0])), exhaustive)
+        for finder in tools.source.finders
+        for name, exhaustive in finder.streams.items()
+        if name == finder.stream or await is_due(tools, name)
     ]
 
 
@@ -43,7 +45,7 @@ async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[
 
     Documents that were read in this cycle are not read again, so a task that is tried again goes on where it stopped.
     """
-    finder = next((finder for finder in tools.source.finders if finder.stream == task.stream), None)
+    finder = next((finder for finder in tools.source.finders if task.stream in finder.streams), None)
     if finder is None:
         await tools.db(leases.end_task, task.id, task.token, _done(), tools.clock.now())
         return []
@@ -63,10 +65,19 @@ async def _walk(stream: Stream, finder: Finder) -> None:
             await _walk_from(stream, [url])
         case Feed(url=url):
             await visit_document(stream, url, feed=True)
-        case Urls():
-            await _read_list(stream, finder)
+        case Urls(urls=urls):
+            # A list in a declaration is a document too: what is taken out of it is no longer listed.
+            await take_list(stream, f"declared:{stream.name}", "urls", list(urls))
+        case Api():
+            await walk_api(stream, finder)
         case Auto(url=url):
             await _find_by_itself(stream, url)
+        case Listing():
+            await walk_listing(stream, finder)
+        case Derived():
+            await walk_rows(stream, finder)
+        case Links():
+            stream.whole = await walk_links(stream, finder)
         case _:
             raise NotImplementedError(type(finder).__name__)
 
@@ -81,32 +92,6 @@ async def _walk_from(stream: Stream, roots: list[str]) -> None:
             if name not in met:
                 met.add(name)
                 queue.append(child)
-
-
-async def _read_list(stream: Stream, finder: Urls) -> None:
-    """A list in a declaration is a document too: what is taken out of it is no longer listed."""
-    tools, task = stream.tools, stream.task
-    known = await tools.db(documents.document, task.source, stream.name, f"declared:{stream.name}")
-    hashed = sha256(orjson.dumps(list(finder.urls))).hexdigest()
-    if known.cycle == stream.cycle:
-        return
-    reading = await tools.db(documents.begin_reading, task.id, task.token, known)
-    for start in range(0, len(finder.urls), BATCH):
-        part = [Listed(url, None) for url in finder.urls[start : start + BATCH]]
-        point: Json = {"cycle": stream.cycle, "document": known.url, "entries": start + len(part)}
-        await sight(stream, known.id, reading, sightings(stream, part), point)
-    await tools.db(
-        documents.end_reading,
-        task.id,
-        task.token,
-        known,
-        cycle=stream.cycle,
-        kind="urls",
-        body_hash=hashed,
-        validators=known.validators,
-        spec=tools.source.spec_hash,
-        complete=True,
-    )
 
 
 async def _find_by_itself(stream: Stream, url: str) -> None:
@@ -160,7 +145,8 @@ async def _end(stream: Stream) -> None:
     now = tools.clock.now()
     again = [trouble for trouble in stream.troubles if trouble.again]
     if not stream.troubles:
-        exhaustive = stream.finder.exhaustive and not stream.kinds & {"rss", "atom", "json", "rdf"}
+        exhaustive = stream.finder.streams[stream.name] and stream.whole
+        exhaustive = exhaustive and not stream.kinds & {"rss", "atom", "json", "rdf"}
         await tools.db(
             cursor.end_stream,
             task.source,

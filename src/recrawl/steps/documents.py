@@ -10,7 +10,7 @@ from datetime import timedelta
 from hashlib import sha256
 
 from recrawl.decide.answers import look_of, meaning
-from recrawl.decide.urls import canonical_url, host_of, site_of
+from recrawl.decide.urls import canonical_url, host_of, origin, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
 from recrawl.model.fetched import Answer, Failure, Request, Validators
@@ -53,6 +53,7 @@ class Stream:
     counts: Counter[str] = field(default_factory=Counter)
     troubles: list[Trouble] = field(default_factory=list)
     kinds: set[str] = field(default_factory=set)
+    whole: bool = True  # its end means that everything was seen, as far as the finder can tell
 
     @property
     def name(self) -> str:
@@ -88,8 +89,8 @@ async def visit_document(stream: Stream, url: str, *, feed: bool = False) -> lis
         if not known.complete:
             stream.troubles.append(Trouble(url, "incomplete", f"{url} could not be read to its end", again=False))
         return await _unchanged(stream, known)
-    trusted = known.complete and known.spec == tools.source.spec_hash
-    answer = await _fetch(stream, url, known.validators if trusted else Validators())
+    trusted = known.complete and known.spec == tools.source.spec_hash and not tools.full
+    answer = await fetch_document(stream, url, known.validators if trusted else Validators())
     if isinstance(answer, Trouble):
         stream.troubles.append(answer)
         return []
@@ -193,7 +194,7 @@ def sightings(stream: Stream, listed: Iterable[Listed]) -> list[Sighting]:
     return list(found.values())
 
 
-async def sight(stream: Stream, document: int, reading: int, found: list[Sighting], point: Json) -> Seen:
+async def sight(stream: Stream, document: int | None, reading: int, found: list[Sighting], point: Json) -> Seen:
     """One batch through `see`."""
     tools, task = stream.tools, stream.task
     now = tools.clock.now()
@@ -214,35 +215,47 @@ async def sight(stream: Stream, document: int, reading: int, found: list[Sightin
     return seen
 
 
-async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
+async def fetch_document(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
     """Fetch a document, or tell why there is none."""
-    try:
-        return await _follow(stream, url, validators)
-    except TooFar as error:
-        wait = error.as_outcome(url, stream.tools.clock.now())
-        return Trouble(url, "throttled", f"{url}: {error}", again=True, wait=wait)
-
-
-async def _follow(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
-    """Ask for a document. A moved one is followed: where it stands is its own business."""
-    asked = url
-    for _ in range(6):
-        try:
-            host = host_of(canonical_url(asked))
-        except ValueError as error:
-            return Trouble(url, "bad_redirect", f"{url} leads to an address of no use: {error}", again=False)
-        refusal = await stream.courtesy.refusal(asked, host)
-        if refusal is not None:
-            return trouble_of(url, refusal)
-        answer = await stream.courtesy.fetch(Request(asked, validators), host)
-        stream.count(requests=1)
-        if isinstance(answer, Failure) or answer.location is None:
-            break
-        asked, validators = answer.location, Validators()
-    else:
-        return Trouble(url, "too_many_redirects", f"{url} is moved on and on", again=False)
+    answer = await ask(stream, Request(url, validators))
     if isinstance(answer, Answer) and (answer.status == 200 or (answer.status == 304 and answer.conditional)):
         return answer
+    return answer if isinstance(answer, Trouble) else failed(stream, url, answer)
+
+
+async def ask(stream: Stream, request: Request) -> Answer | Failure | Trouble:
+    """What comes back for a request of discovery, whatever its status; a trouble where it could not be made."""
+    try:
+        return await _follow(stream, request)
+    except TooFar as error:
+        wait = error.as_outcome(request.url, stream.tools.clock.now())
+        return Trouble(request.url, "throttled", f"{request.url}: {error}", again=True, wait=wait)
+
+
+async def _follow(stream: Stream, request: Request) -> Answer | Failure | Trouble:
+    """Ask for a document. A moved one is followed: where it stands is its own business."""
+    url = request.url
+    for _ in range(6):
+        try:
+            host = host_of(canonical_url(request.url))
+        except ValueError as error:
+            return Trouble(url, "bad_redirect", f"{url} leads to an address of no use: {error}", again=False)
+        refusal = await stream.courtesy.refusal(request.url, host)
+        if refusal is not None:
+            return trouble_of(url, refusal)
+        answer = await stream.courtesy.fetch(request, host)
+        stream.count(requests=1)
+        if isinstance(answer, Failure) or answer.location is None:
+            return answer
+        if request.method != "GET":
+            return Trouble(url, "moved", f"{url} is moved to {answer.location}: declare that address", again=False)
+        kept = request.headers if origin(answer.location) == origin(request.url) else ()
+        request = Request(answer.location, headers=kept)
+    return Trouble(url, "too_many_redirects", f"{url} is moved on and on", again=False)
+
+
+def failed(stream: Stream, url: str, answer: Answer | Failure) -> Trouble:
+    """The trouble that an answer without a document is."""
     look = look_of(answer, url, 1)
     tools = stream.tools
     found = meaning(answer, look, has_body=False, now=tools.clock.now(), max_wait=tools.max_wait)

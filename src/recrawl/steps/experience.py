@@ -50,7 +50,7 @@ class Experience:
         """Read what is known, once."""
         async with self._loading:
             if not self._loaded:
-                self.profile = await tools.db(profiles.profile, tools.source.name)
+                self.profile, self.rebuilding = await tools.db(profiles.profile, tools.source.name)
                 await self._load_trust(tools)
                 self._loaded = True
 
@@ -114,7 +114,7 @@ class Experience:
         self._checks.setdefault((Subject.VALIDATORS, host), []).append(true)
 
     def checked_hint(self, page: int, *, true: bool) -> None:
-        """An unconditional look at a page whose hint stayed."""
+        """A look at a page whose hint stayed, without validators or with ones that are believed."""
         self._hints[page] = true
 
     # The store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recrawl.decide.quarantine import Finding, Known, judge, suspicious
+from recrawl.decide.quarantine import MANY, Finding, Known, judge, suspicious
 from recrawl.model.fetched import Page
 from recrawl.model.outcome import Look, Quarantined
 from recrawl.model.record import Json, RecordRow
@@ -12,9 +12,6 @@ from recrawl.model.work import PageView
 from recrawl.steps.read import Reading, signals_in
 from recrawl.steps.tools import Tools
 from recrawl.store import contents
-
-MANY = 3
-"""Pages that may be moved to one address; the next ones, and those, are not believed."""
 
 
 async def doubt(page: PageView, look: Look, reading: Reading, tools: Tools, *, away: bool) -> Finding | None:

@@ -22,6 +22,7 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
+    Rejected,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
@@ -32,6 +33,7 @@ from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
 from recrawl.steps.judgement import doubt, mass_move
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
@@ -47,7 +49,10 @@ async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
             at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
         )
         raw_hash = task.body_hash or sha256(stored.body).hexdigest()
-        return await _judge_content(page, look, stored.body, raw_hash, tools, reread=task.body_hash is not None)
+        return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
+    if page.taken:
+        look = Look(at=tools.clock.now(), url=page.fetch_url)
+        return Rejected(look=look, kind="no_body", message=f"what was taken of {page.fetch_url} is not stored any more")
     await tools.experience.load(tools)
     host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
@@ -65,7 +70,8 @@ def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
         return
     moved = bool(outcome.structure_hash and page.structure_hash) and outcome.structure_hash != page.structure_hash
     tools.experience.looked(moved=moved)
-    if page.hint_stayed and page.status is PageState.ACTIVE and not outcome.look.conditional:
+    full = not outcome.look.conditional or tools.experience.validators_believed(task.host)
+    if page.hint_stayed and page.status is PageState.ACTIVE and full:
         tools.experience.checked_hint(page.id, true=isinstance(outcome, Unchanged))
 
 
@@ -156,7 +162,8 @@ async def _moved(page: PageView, look: Look, target: str, tools: Tools) -> Outco
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
+    known = raw_hash == page.raw_hash and page.has_body and bool(page.version)
+    if known and page.status is not PageState.FAILING and _same_rules(page, tools):
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 
@@ -171,10 +178,12 @@ async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredL
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
-    """Read the body, and compare what it says with what is stored."""
+    """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
+    page; what was in hand is what it was taken for."""
     source = tools.source
+    fetched = look.requests > 0
     final_url = look.final_url or page.fetch_url
     reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
     rows: tuple[RecordRow, ...] = ()
@@ -185,8 +194,9 @@ async def _judge_content(
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)
+    reread = raw_hash == page.raw_hash and bool(page.version)
     away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
-    if not same and not reread:
+    if not same and fetched:
         finding = await doubt(page, look, reading, tools, away=away)
         if finding is not None:
             signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
@@ -200,9 +210,10 @@ async def _judge_content(
             raw=body,
             raw_hash=raw_hash,
         )
-    if not reread:
+    if fetched:
         tools.experience.good(page.id, reading.signals, away=away)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
     if same:
         return Unchanged(
             look=look,
@@ -212,7 +223,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
-            reread=reread,
+            reread=in_hand and reread,
         )
     return Changed(
         look=look,
@@ -224,9 +235,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=reread,
     )
 
 

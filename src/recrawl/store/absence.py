@@ -99,7 +99,7 @@ def watched(connection: Connection, source: str) -> set[int]:
 
 _LOAD = f"""
 SELECT p.id, p.status, p.version, p.misses, p.gone_at, p.confirms, p.confirm_at, p.failures, p.absent_since, p.held,
-       p.approved, {_LISTED.format(page="p.id")} AS listed
+       p.approved, p.taken_at IS NOT NULL AS taken, {_LISTED.format(page="p.id")} AS listed
 FROM {{rows}} CROSS JOIN pages p WHERE p.id = r.id
 """
 

@@ -47,8 +47,9 @@ WHERE id IN (SELECT id FROM taken) RETURNING id
 """
 _VIEW = """
 SELECT t.*, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash, p.content_hash,
-       p.structure_hash, p.reader_hash, p.content_type, p.failures,
-       p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed, b.hash AS stored
+       p.structure_hash, p.reader_hash, p.content_type, p.failures, p.taken_at IS NOT NULL AS taken,
+       p.hint IS NOT NULL AS hinted, p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed,
+       b.hash AS stored
 FROM {rows} CROSS JOIN tasks t LEFT JOIN pages p ON p.id = t.page LEFT JOIN bodies b ON b.hash = p.raw_hash
 WHERE t.id = r.id ORDER BY t.priority DESC, t.due_at, t.id
 """
@@ -104,11 +105,25 @@ def claim(
     return store.write(work)
 
 
+# Each half is one probe of a small index.
+_ANY_CHUNK = text(
+    """
+    SELECT 1 FROM (SELECT id FROM tasks WHERE state = 'pending' AND crashes = 0 AND host = '' LIMIT 1) AS first
+    UNION ALL
+    SELECT 1 FROM (SELECT id FROM tasks WHERE state = 'pending' AND crashes > 0 AND host = '' LIMIT 1) AS again
+    """
+)
+
+
 def claim_chunks(
     store: Store, count: int, *, specs: Mapping[str, str], owner: str, now: datetime, until: datetime
 ) -> list[Task]:
     """Take up to `count` chunks of pushed records, which have no host, as `claim` takes the rest."""
     token = token_hex(16)
+
+    with store.read() as connection:
+        if connection.execute(_ANY_CHUNK).first() is None:
+            return []  # seen without a lock that would hold up a writer
 
     def work(connection: Connection) -> list[Task]:
         served = _served(connection, specs)
@@ -194,6 +209,8 @@ def page_view(row: Mapping[Any, Any]) -> PageView:
         content_type=row["content_type"],
         has_body=row["stored"] is not None,
         failures=row["failures"],
+        hinted=bool(row["hinted"]),
+        taken=bool(row["taken"]),
         hint_stayed=bool(row["hint_stayed"]),
     )
 

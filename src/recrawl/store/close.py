@@ -122,6 +122,7 @@ def _standing(row: Mapping[Any, Any], missed: bool, began: datetime) -> Standing
         absent_since=(row["absent_since"] or began) if against else None,
         held=bool(row["held"]),
         approved=bool(row["approved"]),
+        taken=bool(row["taken"]),
     )
 
 

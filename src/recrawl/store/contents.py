@@ -43,17 +43,18 @@ def last_look(store: Store, page: int, raw_hash: str) -> StoredLook | None:
         ).one_or_none()
         if kept is None:
             return None
-        known = connection.execute(
-            select(pages.c.last_fetched_at, pages.c.fetch_url, pages.c.content_type).where(pages.c.id == page)
-        ).one()
+        known = connection.execute(select(pages).where(pages.c.id == page)).one()
         last = connection.execute(
             select(versions.c.fetched_at, versions.c.final_url)
             .where(versions.c.page == page, versions.c.raw_hash == raw_hash)
             .order_by(versions.c.seq.desc())
             .limit(1)
         ).one_or_none()
-    fetched_at = last.fetched_at if last else known.last_fetched_at
-    return StoredLook(plain(*kept), fetched_at, last.final_url if last else known.fetch_url, known.content_type)
+    content_type = known.content_type or ("application/json" if known.taken_at else None)
+    if known.taken_at is not None and raw_hash == known.hint != known.raw_hash:
+        return StoredLook(plain(*kept), known.taken_at, known.fetch_url, content_type)
+    fetched_at = last.fetched_at if last else known.last_fetched_at or known.taken_at
+    return StoredLook(plain(*kept), fetched_at, last.final_url if last else known.fetch_url, content_type)
 
 
 def buried_look(store: Store, letter: int) -> StoredLook | None:

@@ -13,9 +13,10 @@ _SOME = text(
     """
     SELECT p.id AS page, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash,
            p.content_hash, p.structure_hash, p.reader_hash, p.content_type, p.failures,
-           false AS hint_stayed, b.hash AS stored
+           false AS taken, false AS hinted, false AS hint_stayed, b.hash AS stored
     FROM (SELECT id, misses, gone_at FROM pages
-          WHERE source = :source AND status = 'active' AND host = :host AND id >= :start ORDER BY id LIMIT 50) AS near
+          WHERE source = :source AND status = 'active' AND host = :host AND id >= :start
+            AND taken_at IS NULL ORDER BY id LIMIT 50) AS near
     JOIN pages p ON p.id = near.id LEFT JOIN bodies b ON b.hash = p.raw_hash
     ORDER BY near.gone_at IS NOT NULL, near.misses, p.id LIMIT :most
     """

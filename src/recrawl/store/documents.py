@@ -28,6 +28,7 @@ class Document:
     reading: int
     complete: bool
     spec: str | None  # the declaration by whose rules it was read
+    leads_to: tuple[str, ...] = ()  # the documents that it links to
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -58,6 +59,7 @@ def _document(row: Any) -> Document:
         reading=row.reading,
         complete=row.complete,
         spec=known.get("spec"),
+        leads_to=tuple(row.leads_to or ()),
     )
 
 
@@ -126,21 +128,29 @@ def end_reading(
     *,
     cycle: int,
     kind: str,
-    body_hash: str,
+    body_hash: str | None,
     validators: Validators,
     spec: str,
     complete: bool,
+    leads_to: Sequence[str] = (),
 ) -> None:
     """A document was read to its end. Only a complete reading drops the members that it no longer lists; of an
-    incomplete one nothing is remembered that could spare the next request."""
+    incomplete one, and of one without `body_hash`, nothing is remembered that could spare the next request."""
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
-        kept = _kept(validators, spec) if complete else None
+        kept = _kept(validators if body_hash else Validators(), spec) if complete else None
         reading = connection.execute(
             update(documents)
             .where(documents.c.id == known.id)
-            .values(kind=kind, hash=body_hash if complete else None, validators=kept, cycle=cycle, complete=complete)
+            .values(
+                kind=kind,
+                hash=body_hash if complete else None,
+                validators=kept,
+                cycle=cycle,
+                complete=complete,
+                leads_to=list(leads_to) or None,
+            )
             .returning(documents.c.reading)
         ).scalar_one()
         if complete:
@@ -201,3 +211,12 @@ def members_of(store: Store, known: Document) -> Members:
     with store.read() as connection:
         row = connection.execute(statement, {"document": known.id}).one()
         return Members(row.listed, row.spared)
+
+
+def pages_of(store: Store, known: Document) -> list[int]:
+    """The ids of the pages that a document lists now."""
+    with store.read() as connection:
+        rows = connection.execute(
+            select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
+        )
+        return list(rows.scalars())

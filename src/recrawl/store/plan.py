@@ -30,13 +30,17 @@ _LADEN = text(
       ORDER BY t.priority DESC, t.due_at, t.id LIMIT 1 OFFSET :share - 1) IS NOT NULL
     """
 )
+# A page that comes with its sighting is never fetched: what is due of it is the body in hand.
 _DUE = """
-INSERT INTO tasks (source, key, kind, page, state, stage, priority, due_at, expires_at, host)
-SELECT :source, '[' || id || ',' || generation || ']', 'visit', id, 'pending', 'fetch', 0, :now, :expires_at, host
+INSERT INTO tasks (source, key, kind, page, body_hash, observed, state, stage, priority, due_at, expires_at, host)
+SELECT :source, '[' || id || ',' || generation || ']', 'visit', id, body,
+       CASE WHEN body IS NOT NULL THEN hint_observed END, 'pending',
+       CASE WHEN body IS NULL THEN 'fetch' ELSE 'judge' END, 0, :now, :expires_at,
+       CASE WHEN body IS NULL THEN host ELSE '{no_host}' END
 FROM (
-  SELECT id, generation, host, due_at, row_number() OVER (PARTITION BY host ORDER BY due_at, id) AS place
+  SELECT due.*, row_number() OVER (PARTITION BY host ORDER BY due_at, id) AS place
   FROM (
-    SELECT id, generation, host, due_at FROM pages
+    SELECT id, generation, host, due_at, hint_observed, CASE WHEN taken_at IS NOT NULL THEN hint END AS body FROM pages
     WHERE source = :source AND due_at IS NOT NULL AND due_at <= :until ORDER BY due_at, id LIMIT :window {skip}
   ) AS due
   WHERE host NOT IN (SELECT host FROM {laden})
@@ -62,7 +66,7 @@ LEFT JOIN dead_letters d ON d.stage IN ('extract', 'clean') AND d.raw IS NOT NUL
   SELECT l.id FROM dead_letters l WHERE p.status = 'failing' AND l.page = p.id AND l.resolved_at IS NULL
   ORDER BY l.observed DESC, l.id DESC LIMIT 1)
 WHERE p.source = :source AND p.due_at IS NOT NULL AND {which}
-  AND p.status IN ('active', 'failing', 'suspected')
+  AND p.status IN ('active', 'failing', 'suspected') AND (p.taken_at IS NULL OR coalesce(b.hash, d.stage) IS NOT NULL)
 LIMIT :most {skip}
 ON CONFLICT DO NOTHING RETURNING page
 """
@@ -87,7 +91,7 @@ def plan(
     budget still allows. What is left out stays due.
     """
     skip = "FOR UPDATE SKIP LOCKED" if store.is_postgres else ""
-    due = text(_DUE.format(skip=skip, laden=rowset(store, {"host": "text"}, "laden"))).bindparams(
+    due = text(_DUE.format(skip=skip, no_host=NO_HOST, laden=rowset(store, {"host": "text"}, "laden"))).bindparams(
         instant("now", now), instant("until", until), instant("expires_at", expires_at)
     )
     limits = {"source": source, "share": share, "most": min(most, MOST), "window": _WINDOW}

@@ -15,10 +15,11 @@ from recrawl.store.tables import events, profiles
 from recrawl.store.types import instant
 
 
-def profile(store: Store, source: str) -> Profile:
+def profile(store: Store, source: str) -> tuple[Profile, bool]:
+    """What is known of a source's good pages, and whether they are being built anew."""
     with store.read() as connection:
-        stored = connection.execute(select(profiles.c.data).where(profiles.c.source == source)).scalar_one_or_none()
-        return Profile.from_json(stored) if stored else Profile()
+        row = connection.execute(select(profiles).where(profiles.c.source == source)).one_or_none()
+        return (Profile.from_json(row.data), row.rebuilding) if row else (Profile(), False)
 
 
 def add(
@@ -57,9 +58,9 @@ def add(
 
 
 def look_again(store: Store, pages: Collection[int], now: datetime) -> None:
-    """Make pages due at once that have no open task."""
+    """Make pages due at once that have no open task, and that were believed at their last look."""
     statement = text(
-        f"UPDATE pages SET due_at = :now WHERE due_at IS NOT NULL AND due_at > :now "
+        f"UPDATE pages SET due_at = :now WHERE due_at IS NOT NULL AND due_at > :now AND failures = 0 "
         f"AND id IN (SELECT page FROM {rowset(store, {'page': 'int'})})"
     ).bindparams(instant("now", now), bindparam("rows", packed({"page": page} for page in sorted(pages))))
     store.write(lambda connection: connection.execute(statement))

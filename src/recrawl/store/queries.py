@@ -17,6 +17,7 @@ from recrawl.store.absence import IS_WATCHED
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.tables import aliases, dead_letters, events, pages, runs, sources, tasks, versions
+from recrawl.store.trust import Trust, trust_of
 from recrawl.store.types import Instant
 from recrawl.store.types import Json as JsonType
 
@@ -67,6 +68,7 @@ class SourceStatus:
     held: int = 0  # pages that wait for approval before they may be suspected or deleted
     dead_letters: list[Letters] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
+    trust: list[Trust] = field(default_factory=list)
 
 
 def source_names(store: Store) -> list[str]:
@@ -87,6 +89,7 @@ def status(store: Store, source: str) -> SourceStatus:
             held=_held(connection, source),
             dead_letters=_letters(connection, source),
             events=_events(connection, source),
+            trust=trust_of(store, source),
         )
 
 
@@ -178,6 +181,13 @@ def record_table(connection: Connection, name: str) -> Table:
         return Numeric(asdecimal=False) if isinstance(stored, Numeric) else stored
 
     return Table(name, MetaData(), *(Column(column["name"], kind(column["name"], column["type"])) for column in found))
+
+
+def some_pages(store: Store, source: str, count: int) -> list[tuple[str, str]]:
+    """Up to that many pages that read well, as (canonical URL, URL on the wire)."""
+    statement = select(pages.c.url, pages.c.fetch_url).where(pages.c.source == source, pages.c.status == "active")
+    with store.read() as connection:
+        return [(row.url, row.fetch_url) for row in connection.execute(statement.limit(count))]
 
 
 @dataclass(frozen=True, slots=True)

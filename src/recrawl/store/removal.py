@@ -47,7 +47,11 @@ _SUSPECT = (
         confirms=0,
         confirm_at=None,
         held=False,
-        due_at=case((pages.c.due_at.is_(None), null()), else_=bindparam("v_due_at", type_=pages.c.due_at.type)),
+        due_at=case(
+            (pages.c.due_at.is_(None), null()),
+            (pages.c.taken_at.is_not(None), pages.c.due_at),  # a look at it can confirm nothing
+            else_=bindparam("v_due_at", type_=pages.c.due_at.type),
+        ),
     )
 )
 
@@ -97,7 +101,7 @@ _DELETE = """
 UPDATE pages SET status = 'deleted', version = CASE WHEN version > 0 THEN version + 1 ELSE 0 END,
   deleted_at = :now, delete_reason = :reason, etag = NULL, last_modified = NULL, raw_hash = NULL, content_hash = NULL,
   failures = 0, held = false, approved = false, last_changed_at = :now,
-  due_at = CASE WHEN due_at IS NULL THEN NULL ELSE :due_at END
+  due_at = CASE WHEN due_at IS NULL OR taken_at IS NOT NULL THEN due_at ELSE :due_at END
 WHERE id IN (SELECT id FROM {rows})
 """
 

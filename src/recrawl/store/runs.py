@@ -74,7 +74,7 @@ def sweep(store: Store, before: datetime) -> int:
 
 def open_work(store: Store, source: str, now: datetime, *, floor: int = -(2**31)) -> tuple[int, datetime | None]:
     """How many tasks of a source have not ended, and when the first that waits is due or its host is free again; those
-    that are less urgent than `floor` are left aside.
+    that are less urgent than `floor` are left aside, and so are those of pushed records, which make no requests.
 
     The instant is None where a task is claimable now, or running.
     """
@@ -87,6 +87,7 @@ def open_work(store: Store, source: str, now: datetime, *, floor: int = -(2**31)
           min(CASE WHEN t.state = 'pending' THEN h.backoff_until END) AS free
         FROM tasks t LEFT JOIN hosts h ON h.host = t.host
         WHERE t.source = :source AND t.state IN ('pending', 'running', 'failed') AND t.priority >= :floor
+          AND t.host <> ''
         """
     ).columns(due=Instant())
     with store.read() as connection:

@@ -14,7 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, text, update
 
 from recrawl.model.sighting import Batch, Seen, Sighting
-from recrawl.model.work import PageState
+from recrawl.model.work import NO_HOST, PageState
+from recrawl.store import bodies
 from recrawl.store.database import Store, draw
 from recrawl.store.keys import identity_hash, task_key
 from recrawl.store.leases import LeaseLost, fence
@@ -33,6 +34,10 @@ class _Known:
     sighting: Sighting
     busy: bool = False  # a task of it is open
     forced: bool = False
+
+    @property
+    def body_hash(self) -> str | None:
+        return self.sighting.in_hand.hash if self.sighting.in_hand else None
 
 
 def see(
@@ -61,18 +66,19 @@ def see(
         returned = _returned(store, connection, batch, known)
         new = _insert_pages(store, connection, batch.source, unknown, observed, now)
         hinted, looked, same, unhinted = _sort_out(known, returned, forced)
-        _raise_hints(store, connection, hinted, observed)
+        _raise_hints(store, connection, hinted + [page for page in looked if page.body_hash], observed)
         wanted = new + hinted + looked
-        ids = _tasks_for(store, connection, batch.source, wanted, now, expires_at)
+        _keep_bodies(store, connection, wanted)
+        ids = _tasks_for(store, connection, batch.source, wanted, observed, now, expires_at)
         asked = {page.id for page in wanted}
         ids += _open_tasks(
             store, connection, [page for page, _ in known if page.busy and page.id not in asked]
         ).values()
-        members_of = [*new, *(page for page, _ in known)]
+        sighted = (*(page.id for page in new), *(page.id for page, _ in known))
         if batch.document is not None:
-            _enrol(store, connection, batch.document, batch.reading, (page.id for page in members_of))
-        _record(store, connection, batch, observed, len(members_of), ids)
-        return Seen(len(new), len(hinted), len(looked), same, unhinted)
+            _enrol(store, connection, batch.document, batch.reading, sighted)
+        _record(store, connection, batch, observed, len(sighted), ids)
+        return Seen(len(new), len(hinted), len(looked), same, unhinted, sighted)
 
     return store.write(work)
 
@@ -94,11 +100,11 @@ def _move_seen(connection: Connection, batch: Batch, now: datetime) -> None:
 
 
 _BY_PAGE = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.due_at IS NULL AS busy, p.url = a.url AS own
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.url = a.url AS own
 FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash = r.h
 """
 
@@ -139,6 +145,7 @@ def _insert_pages(
             "status": PageState.NEW,
             "hint": sighting.hint,
             "hint_observed": observed,
+            "taken_at": sighting.in_hand.at if sighting.in_hand else None,
             "first_seen_at": now,
             "generation": 1,
         }
@@ -179,12 +186,12 @@ def _sort_out(
         hint = page.sighting.hint
         if row is not None and hint is not None and hint != row.hint:
             hinted.append(page)
-        elif page.id in returned:
+        elif page.id in returned or _asks_again(page, row):
             looked.append(page)
         elif row is None or hint is None:
             # Under another address the source may well say another time of the same page: that is no hint.
             unhinted += 1
-        elif not page.busy and row.status == PageState.ACTIVE and forced():
+        elif not page.busy and page.body_hash is None and row.status == PageState.ACTIVE and forced():
             page.forced = True
             looked.append(page)
         else:
@@ -192,16 +199,39 @@ def _sort_out(
     return hinted, looked, same, unhinted
 
 
+def _asks_again(page: _Known, row: Any) -> bool:
+    """Whether the same body in hand decides something: the page had been taken for gone, or it went back to an older
+    state and may mean it. Nothing but its sighting can tell."""
+    if row is None or page.body_hash is None or page.busy:
+        return False
+    return row.status in (*_DOUBTED, PageState.MOVED) or row.lower_key is not None
+
+
 def _raise_hints(store: Store, connection: Connection, hinted: list[_Known], observed: int) -> None:
     rows = [
-        {"b_id": page.id, "hint": page.sighting.hint, "fetch_url": page.sighting.fetch_url, "observed": observed}
+        {
+            "b_id": page.id,
+            "hint": page.sighting.hint,
+            "fetch_url": page.sighting.fetch_url,
+            "observed": observed,
+            "taken_at": page.sighting.in_hand.at if page.sighting.in_hand else None,
+        }
         for page in sorted(hinted, key=lambda page: page.id)
     ]
     if rows:
         connection.execute(_RAISE_ONE, rows)
 
 
-_RAISE_ONE = text("UPDATE pages SET hint = :hint, fetch_url = :fetch_url, hint_observed = :observed WHERE id = :b_id")
+_RAISE_ONE = text(
+    "UPDATE pages SET hint = :hint, fetch_url = :fetch_url, hint_observed = :observed, taken_at = :taken_at "
+    "WHERE id = :b_id"
+).bindparams(instant("taken_at", None))
+
+
+def _keep_bodies(store: Store, connection: Connection, wanted: list[_Known]) -> None:
+    in_hand = [page.sighting.in_hand for page in wanted if page.sighting.in_hand]
+    bodies.write(store, connection, [one.body for one in in_hand])
+
 
 _URGENT = 10
 _OPEN = """
@@ -209,15 +239,23 @@ SELECT t.id, t.page FROM {rows} CROSS JOIN tasks t
 WHERE t.page = r.page AND t.page IS NOT NULL AND t.state IN ('pending', 'running', 'failed')
 """
 _ADD = """
-INSERT INTO tasks (source, key, kind, page, forced, state, stage, priority, due_at, expires_at, host)
-SELECT :source, r.key, 'visit', r.page, r.forced, 'pending', 'fetch', r.priority, :now, :expires_at, r.host
+INSERT INTO tasks (source, key, kind, page, forced, body_hash, observed, state, stage, priority, due_at, expires_at,
+  host)
+SELECT :source, r.key, 'visit', r.page, r.forced, r.body, CASE WHEN r.body IS NULL THEN NULL ELSE :observed END,
+  'pending', CASE WHEN r.body IS NULL THEN 'fetch' ELSE 'judge' END, r.priority, :now, :expires_at, r.host
 FROM {rows} WHERE true
 ON CONFLICT DO NOTHING RETURNING id, page
 """
 
 
 def _tasks_for(
-    store: Store, connection: Connection, source: str, wanted: list[_Known], now: datetime, expires_at: datetime
+    store: Store,
+    connection: Connection,
+    source: str,
+    wanted: list[_Known],
+    observed: int,
+    now: datetime,
+    expires_at: datetime,
 ) -> list[int]:
     """One open visit for each wanted page: the one there is, or a new one."""
     if not wanted:
@@ -226,9 +264,10 @@ def _tasks_for(
     lock_pages(store, connection, [page.id for page in wanted])
     linked = _open_tasks(store, connection, wanted)
     _raise_priority(store, connection, linked.values())
+    _renew_bodies(connection, wanted, linked, observed)
     missing = [page for page in wanted if page.id not in linked]
     if missing:
-        kinds = {"key": "text", "page": "int", "forced": "bool", "priority": "int", "host": "text"}
+        kinds = {"key": "text", "page": "int", "forced": "bool", "body": "text", "priority": "int", "host": "text"}
         statement = text(_ADD.format(rows=rowset(store, kinds))).bindparams(
             instant("now", now), instant("expires_at", expires_at)
         )
@@ -236,13 +275,15 @@ def _tasks_for(
             statement,
             {
                 "source": source,
+                "observed": observed,
                 "rows": packed(
                     {
                         "key": task_key(page.id, page.generation),
                         "page": page.id,
                         "forced": page.forced,
+                        "body": page.body_hash,
                         "priority": 0 if page.forced else _URGENT,
-                        "host": page.host,
+                        "host": NO_HOST if page.body_hash else page.host,
                     }
                     for page in missing
                 ),
@@ -274,6 +315,23 @@ def _raise_priority(store: Store, connection: Connection, ids: Iterable[int]) ->
             ),
             {"rows": rows},
         )
+
+
+_RENEW = text(
+    "UPDATE tasks SET body_hash = :body, observed = :observed, stage = 'judge' "
+    "WHERE id = :b_id AND state IN ('pending', 'failed')"
+)
+
+
+def _renew_bodies(connection: Connection, wanted: list[_Known], linked: dict[int, int], observed: int) -> None:
+    """A task that nobody has begun takes the newer body; one that is running is followed by another."""
+    rows = [
+        {"b_id": linked[page.id], "body": page.body_hash, "observed": observed}
+        for page in wanted
+        if page.id in linked and page.body_hash is not None
+    ]
+    if rows:
+        connection.execute(_RENEW, rows)
 
 
 def lock_pages(store: Store, connection: Connection, ids: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import Connection, or_, select, update
 
 from recrawl.store.database import Store
 from recrawl.store.tables import sources
@@ -50,3 +50,16 @@ def all_sources(store: Store) -> list[SourceRow]:
     with store.read() as connection:
         rows = connection.execute(select(sources).order_by(sources.c.name)).mappings()
         return [SourceRow(**row) for row in rows]
+
+
+def pause(store: Store, name: str, reason: str | None) -> None:
+    """Keep all workers from taking up work of a source; what they hold is brought to its end."""
+    _switch(store, name, paused=True, paused_reason=reason)
+
+
+def resume(store: Store, name: str) -> None:
+    _switch(store, name, paused=False, paused_reason=None)
+
+
+def _switch(store: Store, name: str, **values: object) -> None:
+    store.write(lambda connection: connection.execute(update(sources).where(sources.c.name == name).values(values)))

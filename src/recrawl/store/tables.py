@@ -91,6 +91,8 @@ pages = Table(
     Column("last_modified", Text),
     Column("raw_hash", String(64)),
     Column("content_hash", String(64)),
+    # What the source shows where an operator set it aside: while it shows that, it has not changed.
+    Column("overruled", String(64)),
     Column("structure_hash", String(64)),
     Column("reader_hash", String(64)),
     Column("content_type", Text),
@@ -103,6 +105,8 @@ pages = Table(
     Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
+    # When the body was taken that came with the sighting. Such a page is never fetched; its hint is the body's hash.
+    Column("taken_at", Instant),
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),
@@ -155,6 +159,7 @@ documents = Table(
     _flag("complete"),
     Column("parent", BigInteger),
     _count("parent_reading"),
+    Column("leads_to", Json),  # URLs of the documents that it links to; those of an index have it for a parent
     Index("ix_documents_parent", "parent", "parent_reading"),
     Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,
@@ -265,6 +270,7 @@ tasks = Table(
     Index("ix_tasks_leases", "lease_until", **_where("state = 'running'")),
     Index("ix_tasks_expiry", "expires_at", **_where("state IN ('pending', 'failed')")),
     Index("ix_tasks_open", "source", "kind", "state", **_where(_OPEN)),
+    Index("ix_tasks_body", "body_hash", **_where("body_hash IS NOT NULL")),
     Index("ix_tasks_ended", "ended_at", **_where("ended_at IS NOT NULL")),
     sqlite_autoincrement=True,
 )

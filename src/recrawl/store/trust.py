@@ -94,7 +94,8 @@ def _noted(
 
 _FORWARD = """
 UPDATE pages SET due_at = :soon WHERE id IN (
-  SELECT id FROM pages WHERE source = :source AND due_at IS NOT NULL AND due_at > :soon AND hint IS NOT NULL
+  SELECT id FROM pages WHERE source = :source AND due_at IS NOT NULL AND due_at > :soon
+    AND hint IS NOT NULL AND taken_at IS NULL
   ORDER BY due_at LIMIT :most {lock})
 """
 

@@ -16,9 +16,10 @@ from sqlalchemy import Connection
 from recrawl.decide.settlement import Case, Rules, judge
 from recrawl.model.outcome import Moved
 from recrawl.model.settlement import PageFacts, Settlement, Verdict
+from recrawl.store import bodies
 from recrawl.store.database import Store
 from recrawl.store.see import lock_pages
-from recrawl.store.settle import bodies, events, identity, letters, pages, records, tasks, versions, yields
+from recrawl.store.settle import events, identity, letters, pages, records, tasks, versions, yields
 from recrawl.store.settle.moves import Target, forget_targets, hand_over, prepare_targets
 
 
@@ -29,6 +30,7 @@ class Settled:
     counts: Counter[str] = field(default_factory=Counter)
     lost: tuple[int, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  # (kind, url) of each version written
+    ends: Mapping[int, str] = field(default_factory=dict)  # the line of the summary that each task counts for
 
 
 def settle(
@@ -57,7 +59,8 @@ def settle(
         counts: Counter[str] = Counter(verdict.count for verdict in verdicts.values())
         lost = tuple(s.task.id for s in settlements if s.task.id not in held)
         changed = tuple((v.version.kind, v.page.url) for v in verdicts.values() if v.version)
-        return Settled(counts, lost, changed)
+        ends = {task: verdict.count for task, verdict in verdicts.items()}
+        return Settled(counts, lost, changed, ends)
 
     return store.write(work)
 

@@ -105,7 +105,7 @@ def hand_over(
             verdicts[settlement.task.id] = replace(verdict, page=due)
             continue
         # Nothing is known of its content any more: should it be read again, that is news, and yields records anew.
-        gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None)
+        gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None, overruled=None)
         verdicts[settlement.task.id] = replace(verdict, page=gone)
         _alias(store, connection, old.source, old.url, target.id)
         # The target may have been looked at in the same batch, or be the target of another move in it.
@@ -166,6 +166,7 @@ def _take_over(
     carried: dict[str, Any] = {
         "version": 1,
         "content_hash": old.content_hash,
+        "overruled": old.overruled,
         "structure_hash": old.structure_hash,
         "reader_hash": old.reader_hash,
         "order_key": old.order_key,

@@ -15,7 +15,7 @@ from recrawl.store.tables import pages
 
 NAMES = [spec.name for spec in fields(PageFacts)]
 # What discovery writes while a page is being visited is not settle's to overwrite.
-_KEPT = {"id", "source", "page_id", "url", "fetch_url", "host", "hint", "hint_observed"}
+_KEPT = {"id", "source", "page_id", "url", "fetch_url", "host", "hint", "hint_observed", "taken_at"}
 _WRITTEN = [name for name in NAMES if name not in _KEPT]
 _UPDATE = (
     update(pages).where(pages.c.id == bindparam("b_id")).values({name: bindparam(f"v_{name}") for name in _WRITTEN})

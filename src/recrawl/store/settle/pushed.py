@@ -65,6 +65,8 @@ def settle_pushed(
     lost: frozenset[int] = frozenset()
     while True:
         kept = [chunk for chunk in chunks if chunk.task.id not in lost]
+        if not kept:
+            return Settled(lost=tuple(sorted(lost)))
         try:
             settled = store.write(partial(_settle, store, kept, to, now, run))
         except _Lost as error:
@@ -318,7 +320,8 @@ def _hash(line: _Line) -> str:
 def _new_page(page: int, row: Mapping[str, Any]) -> PageFacts:
     given: dict[str, Any] = {name: row.get(name) for name in pages.NAMES}
     zero = dict.fromkeys(("version", "observed", "hint_observed", "failures", "misses", "confirms"), 0)
-    return PageFacts(**(given | zero | {"id": page}))
+    unset = dict.fromkeys(("held", "approved"), False)
+    return PageFacts(**(given | zero | unset | {"id": page}))
 
 
 def _is_of_the_data(error: Exception) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text, update
 
 from recrawl.model.settlement import Settlement, Verdict
-from recrawl.model.work import TaskState
+from recrawl.model.work import NO_HOST, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import task_key
 from recrawl.store.rowset import packed, rowset
@@ -72,9 +72,13 @@ def end(connection: Connection, verdicts: Mapping[int, Verdict], now: datetime) 
 
 
 _NEXT = """
-INSERT INTO tasks (source, key, kind, page, state, stage, priority, due_at, expires_at, host)
-SELECT t.source, r.key, 'visit', t.page, 'pending', 'fetch', t.priority, :now, t.expires_at, t.host
-FROM {rows} CROSS JOIN tasks t WHERE t.id = r.id ON CONFLICT DO NOTHING RETURNING id, page
+INSERT INTO tasks (source, key, kind, page, body_hash, observed, state, stage, priority, due_at, expires_at, host)
+SELECT t.source, r.key, 'visit', t.page, CASE WHEN p.taken_at IS NULL THEN NULL ELSE p.hint END,
+       CASE WHEN p.taken_at IS NULL THEN NULL ELSE p.hint_observed END, 'pending',
+       CASE WHEN p.taken_at IS NULL THEN 'fetch' ELSE 'judge' END, t.priority, :now, t.expires_at,
+       CASE WHEN p.taken_at IS NULL THEN p.host ELSE '{no_host}' END
+FROM {rows} CROSS JOIN tasks t CROSS JOIN pages p WHERE t.id = r.id AND p.id = t.page
+ON CONFLICT DO NOTHING RETURNING id, page
 """
 _RELINK = """
 UPDATE batch_tasks SET task = :new
@@ -100,7 +104,8 @@ def go_on(
     if not stale:
         return
     pages = {verdicts[s.task.id].page.id: s.task for s in stale}
-    statement = text(_NEXT.format(rows=rowset(store, {"id": "int", "key": "text"}))).bindparams(instant("now", now))
+    given = rowset(store, {"id": "int", "key": "text"})
+    statement = text(_NEXT.format(no_host=NO_HOST, rows=given)).bindparams(instant("now", now))
     rows = packed(
         {"id": s.task.id, "key": task_key(verdicts[s.task.id].page.id, verdicts[s.task.id].page.generation)}
         for s in stale

@@ -116,3 +116,17 @@ def upgrade() -> None:
         sqlite_where=sa.text("dropped IS NOT NULL"),
         postgresql_where=sa.text("dropped IS NOT NULL"),
     )
+    op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
+    # Pages that an operator took back to an older version.
+    op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
+    # Retention: bodies that work in hand still needs.
+    op.create_index(
+        "ix_tasks_body",
+        "tasks",
+        ["body_hash"],
+        unique=False,
+        sqlite_where=sa.text("body_hash IS NOT NULL"),
+        postgresql_where=sa.text("body_hash IS NOT NULL"),
+    )
+    # Links between documents.
+    op.add_column("documents", sa.Column("leads_to", Json, nullable=True))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 _WEIGHT = 0.2
 _PLANNED = 300.0  # seconds of work of a host that is planned ahead
 _LEAST_PLANNED, _MOST_PLANNED = 100, 2000
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Whether a host[:port] is this machine by its written form; no name is resolved."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host

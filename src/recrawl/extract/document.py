@@ -81,9 +81,18 @@ class Document:
     @cached_property
     def base(self) -> str:
         """What relative links start from: `<base href>`, else the address that the body came from."""
-        if self.content is Content.HTML and (node := self.root.css_first("base[href]")):
-            return _joiner(self.page.final_url)(node.attributes.get("href") or "") or self.page.final_url
-        return self.page.final_url
+        nodes = self._addresses if self.content is Content.HTML else []
+        given = next((node.attributes["href"] for node in nodes if node.tag == "base"), None)
+        return (_joiner(self.page.final_url)(given) if given else None) or self.page.final_url
+
+    def linked(self, rel: str) -> list[dict[str, str | None]]:
+        """The attributes of each `<link href>` of the page with this relation, as they stand."""
+        links = (node.attributes for node in self._addresses if node.tag == "link")
+        return [given for given in links if rel in (given.get("rel") or "").lower().split()]
+
+    @cached_property
+    def _addresses(self) -> list[LexborNode]:
+        return self.root.css("base[href], link[href]")
 
     @cached_property
     def join(self) -> Callable[[str], str | None]:

@@ -160,8 +160,7 @@ def _shape(document: Document) -> str | None:
 
 
 def _canonical(document: Document) -> str | None:
-    nodes = document.root.css('link[rel~="canonical" i][href]')
-    found = {document.join(node.attributes.get("href") or "") for node in nodes}
+    found = {document.join(given["href"] or "") for given in document.linked("canonical")}
     return found.pop() if len(found) == 1 else None
 
 
@@ -173,8 +172,7 @@ def _title(document: Document) -> str | None:
 def feeds_of(document: Document) -> tuple[str, ...]:
     """The feeds that an HTML page points to (rel=alternate), absolute, each once."""
     found: dict[str, None] = {}
-    for node in document.root.css('link[rel~="alternate" i][type][href]'):
-        given = node.attributes
+    for given in document.linked("alternate"):
         kind = (given.get("type") or "").partition(";")[0].strip().lower()
         if kind in _FEEDS and (url := document.join(given.get("href") or "")):
             found[url] = None

@@ -43,7 +43,8 @@ class Settler:
         going = True
         while going:
             batch = [await self._queue.get()]
-            while len(batch) < _MOST and not self._queue.empty():
+            # A transaction costs as much as some rows: what comes to its end in the same turns of the loop shares one.
+            while len(batch) < _MOST and not (self._queue.empty() and await self._nothing_comes()):
                 batch.append(self._queue.get_nowait())
             going = None not in batch
             settlements = [settlement for settlement in batch if settlement is not None]
@@ -51,6 +52,10 @@ class Settler:
                 tools = self.tools
                 settled = await tools.db(_write, settlements, tools=tools, run=self.run)
                 self.told([settlement.task for settlement in settlements], settled)
+
+    async def _nothing_comes(self) -> bool:
+        await asyncio.sleep(0)
+        return self._queue.empty()
 
 
 def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: int) -> Settled:

@@ -189,7 +189,8 @@ async def _judge_content(
     rows: tuple[RecordRow, ...] = ()
     content = None
     if reading.reason is None:
-        await tools.db(recordtables.ensure, reading.specs)
+        if recordtables.unknown(tools.store, reading.specs):
+            await tools.db(recordtables.ensure, reading.specs)
         rows = await _with_known_moments(page, reading, tools)
         content = content_hash(rows)
     same = content is not None and content == page.content_hash and bool(page.version)

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -193,6 +194,14 @@ def _postgres(url: str) -> Engine:
 
 SPACING = 1_000
 """Numbers of the `observed` order are so far apart, for the records of one chunk to take the numbers between."""
+
+
+@lru_cache(maxsize=64)
+def upsert(insert: Callable[[Table], Any], table: Table, keys: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    """Rows of these columns, put in the place of those with the same keys. Building it takes longer than a row."""
+    statement = insert(table)
+    changes = {name: statement.excluded[name] for name in names if name not in keys}
+    return statement.on_conflict_do_update(index_elements=keys, set_=changes)
 
 
 def draw(store: Store, connection: Connection) -> int:

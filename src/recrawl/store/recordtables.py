@@ -67,8 +67,7 @@ def ensure(store: Store, specs: Sequence[RecordSpec], *, frozen: bool = False) -
     Raises Misuse where a table of that name is recrawl's own, a column of another type stands in the way, or a frozen
     table lacks one.
     """
-    known = store.record_tables
-    missing = [spec for spec in specs if spec.table not in known or known[spec.table].spec != spec]
+    missing = unknown(store, specs)
     if not missing:
         return
     made = [_describe(spec) for spec in missing]
@@ -80,7 +79,14 @@ def ensure(store: Store, specs: Sequence[RecordSpec], *, frozen: bool = False) -
             make(connection, record, frozen=frozen)
 
     store.write(work)
-    known.update({record.spec.table: record for record in made})
+    store.record_tables.update({record.spec.table: record for record in made})
+
+
+def unknown(store: Store, specs: Sequence[RecordSpec]) -> list[RecordSpec]:
+    """Those of these record types whose tables `ensure` has not seen to, as far as this process knows."""
+    known = {table: record.spec for table, record in store.record_tables.items()}
+    # Comparing two specs takes longer than writing a record.
+    return [spec for spec in specs if known.get(spec.table) is not spec and known.get(spec.table) != spec]
 
 
 def present(connection: Connection, name: str) -> RecordTable | None:

@@ -14,7 +14,7 @@ from recrawl.declare.specs import ColumnType
 from recrawl.model.record import Json
 from recrawl.model.settlement import Verdict
 from recrawl.store import recordtables
-from recrawl.store.database import Store
+from recrawl.store.database import Store, upsert
 from recrawl.store.recordtables import RecordTable
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.settle.yields import Ref
@@ -121,10 +121,7 @@ def _row(known: RecordTable, source: str, winner: _Winner, data: Mapping[str, Js
 
 
 def _upsert(store: Store, connection: Connection, known: RecordTable, rows: list[dict[str, Any]]) -> None:
-    insert = store.insert(known.table)
-    keys = ["_source", *known.spec.key]
-    changes = {name: insert.excluded[name] for name in rows[0] if name not in keys}
-    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changes), rows)
+    connection.execute(upsert(store.insert, known.table, ("_source", *known.spec.key), tuple(rows[0])), rows)
 
 
 def _mark_deleted(connection: Connection, known: RecordTable, keys: list[tuple[str, str]], now: datetime) -> None:

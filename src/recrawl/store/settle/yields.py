@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, text
 
 from recrawl.model.settlement import Verdict
-from recrawl.store.database import Store
+from recrawl.store.database import Store, upsert
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import yields
+
+_KEYS = ("page", "table", "key")
 
 Ref = tuple[str, str, str]
 """A record: (source, table, key)."""
@@ -38,10 +40,9 @@ def write(store: Store, connection: Connection, verdicts: Iterable[Verdict]) -> 
                 }
             )
     if rows:
-        insert = store.insert(yields)
-        changes = {name: insert.excluded[name] for name in ("version", "order_key", "observed")}
         rows.sort(key=lambda row: (row["page"], row["table"], row["key"]))
-        connection.execute(insert.on_conflict_do_update(index_elements=["page", "table", "key"], set_=changes), rows)
+        statement = upsert(store.insert, yields, _KEYS, (*_KEYS, "version", "order_key", "observed"))
+        connection.execute(statement, rows)
     return touched
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, dead, demo, doctor, export, init, show, status, sync
+from recrawl.cli import compare, database, dead, demo, doctor, export, init, show, status, sync, token
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -34,6 +34,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 for command in _COMMANDS:
     app.command()(command)
 app.add_typer(dead.app, name="dead")
+app.add_typer(token.app, name="token")
 app.add_typer(database.app, name="db")
 
 

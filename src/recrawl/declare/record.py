@@ -42,6 +42,8 @@ OWN_TABLES = frozenset(
         "events",
         "hosts",
         "counters",
+        "tokens",
+        "pushes",
         "page_view",
         "version_view",
         "alembic_version",

@@ -38,15 +38,18 @@ class Store:
         self.record_tables: dict[str, RecordTable] = {}
         self.insert: Callable[[Table], Any] = postgresql.insert if self.is_postgres else sqlite.insert
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Connection], T], *, durable: bool = False) -> T:
         """Run `work` in one writing transaction. On a deadlock or a serialisation failure the whole of it repeats.
 
+        A `durable` one outlives a power cut once it has returned; the others may be taken back by it as a whole.
         Raises StoreUnavailable when the database cannot be written now (full disk, read-only, locked, unreachable).
         """
         for attempt in range(_REPEATS):
             try:
-                with self.engine.connect() as connection, connection.begin():
-                    return work(connection)
+                with self.engine.connect() as connection:
+                    connection.execution_options(recrawl_durable=durable)
+                    with connection.begin():
+                        return work(connection)
             except DBAPIError as error:
                 if attempt + 1 < _REPEATS and getattr(error.orig, "sqlstate", None) in _REPEATABLE:
                     time.sleep(random.uniform(0, 0.02 * 2**attempt))
@@ -152,7 +155,6 @@ def _sqlite(path: str) -> Engine:
         for pragma in (
             "page_size = 16384",
             "journal_mode = WAL",
-            "synchronous = NORMAL",
             "cache_size = -16000",
             "wal_autocheckpoint = 2000",
             "temp_store = MEMORY",
@@ -161,7 +163,10 @@ def _sqlite(path: str) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("recrawl_begin", "BEGIN IMMEDIATE"))
+        options = connection.get_execution_options()
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute(f"PRAGMA synchronous = {'FULL' if options.get('recrawl_durable') else 'NORMAL'}").close()
+        connection.exec_driver_sql(options.get("recrawl_begin", "BEGIN IMMEDIATE"))
 
     return engine
 
@@ -183,10 +188,14 @@ def _postgres(url: str) -> Engine:
         ) from error
 
 
+SPACING = 1_000
+"""Numbers of the `observed` order are so far apart, for the records of one chunk to take the numbers between."""
+
+
 def draw(store: Store, connection: Connection) -> int:
     """The next number of the `observed` order: a database sequence, never a clock."""
     return int(connection.execute(_DRAW_POSTGRES if store.is_postgres else _DRAW_SQLITE).scalar_one())
 
 
 _DRAW_POSTGRES = text("SELECT nextval('observed')")
-_DRAW_SQLITE = text("UPDATE counters SET value = value + 1 WHERE name = 'observed' RETURNING value")
+_DRAW_SQLITE = text(f"UPDATE counters SET value = value + {SPACING} WHERE name = 'observed' RETURNING value")

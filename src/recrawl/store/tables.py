@@ -402,3 +402,27 @@ tokens = Table(
     Column("revoked_at", Instant),
     sqlite_autoincrement=True,
 )
+
+# The inbox: one row per chunk of pushed records. Its data go once the chunk is settled; the row stays, as the receipt
+# that the same Idempotency-Key is answered with, and as the account of what became of the records.
+pushes = Table(
+    "pushes",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("chunk", Integer, primary_key=True),
+    Column("task", BigInteger),  # NULL where no line was JSON
+    Column("digest", String(64), nullable=False),
+    _count("records"),
+    _count("refused"),  # lines that were no JSON
+    Column("codec", String(16)),
+    Column("data", LargeBinary),
+    Column("accepted_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+    _count("new"),
+    _count("changed"),
+    _count("duplicates"),
+    _count("regressions"),
+    _count("dead"),
+    Index("ix_pushes_task", "task", unique=True),
+)

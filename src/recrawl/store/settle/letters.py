@@ -44,12 +44,10 @@ def write(
                 dead_letters.c.resolved_at.is_(None),
             )
         ).scalar_one_or_none()
-        raw = zstandard.ZstdCompressor(level=3).compress(letter.raw[:_MOST_RAW]) if letter.raw else None
         values = {
             "task_key": settlement.task.key,
             "reason": letter.reason,
-            "raw": raw,
-            "raw_codec": "zstd" if raw else None,
+            **packed_raw(letter.raw),
             "errors": list(letter.errors),
             "observed": settlement.task.observed,
             "created_at": now,
@@ -66,6 +64,13 @@ def write(
                     **values,
                 )
             )
+
+
+def packed_raw(raw: bytes) -> dict[str, object]:
+    """The columns that hold a letter's raw bytes."""
+    if not raw:
+        return {"raw": None, "raw_codec": None}
+    return {"raw": zstandard.ZstdCompressor(level=3).compress(raw[:_MOST_RAW]), "raw_codec": "zstd"}
 
 
 def _resolve(store: Store, connection: Connection, pages: list[int], now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service."""
+"""Tokens of the HTTP service; the inbox of pushed records."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -23,3 +23,26 @@ def upgrade() -> None:
         sa.UniqueConstraint("hash", name=op.f("uq_tokens_hash")),
         sqlite_autoincrement=True,
     )
+    op.create_table(
+        "pushes",
+        sa.Column("source", sa.String(length=64), nullable=False),
+        sa.Column("key", sa.String(length=255), nullable=False),
+        sa.Column("chunk", sa.Integer(), nullable=False),
+        sa.Column("task", sa.BigInteger(), nullable=True),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("records", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("refused", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("codec", sa.String(length=16), nullable=True),
+        sa.Column("data", sa.LargeBinary(), nullable=True),
+        sa.Column("accepted_at", Instant(), nullable=False),
+        sa.Column("ended_at", Instant(), nullable=True),
+        *(
+            sa.Column(name, sa.Integer(), server_default=sa.text("0"), nullable=False)
+            for name in ("new", "changed", "duplicates", "regressions", "dead")
+        ),
+        sa.PrimaryKeyConstraint("source", "key", "chunk", name=op.f("pk_pushes")),
+    )
+    op.create_index("ix_pushes_task", "pushes", ["task"], unique=True)
+    if op.get_bind().dialect.name == "postgresql":
+        # So that each record of a chunk has a number of its own.
+        op.execute("ALTER SEQUENCE observed INCREMENT BY 1000")

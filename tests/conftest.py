@@ -103,3 +103,11 @@ def store(store_address: str) -> Iterator[Store]:
     store = prepared(open_store(store_address))
     yield store
     store.close()
+
+
+@pytest.fixture
+def postgres_store(postgres_address: str) -> Iterator[Store]:
+    """A store on PostgreSQL that knows the source of `tests.support.stores`: for what SQLite cannot do."""
+    store = prepared(open_store(postgres_address))
+    yield store
+    store.close()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import compare, database, dead, demo, doctor, export, init, show, status, sync, token
+from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, retry, show, status, sync, token
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -27,6 +27,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     status.status,
     show.show,
     compare.diff,
+    changes.changes,
+    retry.retry,
     export.export,
     doctor.doctor,
     demo.demo,

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
     from recrawl.store.queries import PageRow, VersionRow
 
 
+def source_named(store: Store, name: str) -> str:
+    """The name of a source that the database knows. Raises Misuse for another one."""
+    from recrawl.declare.checks import suggestion
+    from recrawl.store import queries
+
+    names = queries.source_names(store)
+    if name not in names:
+        problem = f"{name!r} is no source of this database"
+        raise Misuse(problem, place=store.place, action=suggestion(name, names))
+    return name
+
+
 def page_named(store: Store, name: str, source: str | None) -> PageRow:
     """The page of a URL or page id. Raises Permanent if there is none, Misuse if several sources have one."""
     from recrawl.decide.urls import canonical_url

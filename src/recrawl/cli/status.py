@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recrawl.cli import advice
+from recrawl.cli.lookup import source_named
 from recrawl.cli.surface import Exit, JsonOption, StoreOption, emit, known_store, out, safe
-from recrawl.declare.checks import suggestion
-from recrawl.errors import Misuse
 
 if TYPE_CHECKING:
     from recrawl.store.queries import SourceStatus
@@ -32,11 +31,8 @@ def status(
     from recrawl.store import queries
 
     with known_store(store) as opened:
-        names = queries.source_names(opened)
-        if source is not None and source not in names:
-            problem = f"{source!r} is no source of this database"
-            raise Misuse(problem, place=opened.place, action=suggestion(source, names))
-        found = [queries.status(opened, name) for name in names if source in (None, name)]
+        names = [source_named(opened, source)] if source is not None else queries.source_names(opened)
+        found = [queries.status(opened, name) for name in names]
         place = opened.place
     if json:
         emit({"store": place, "sources": [_facts(one) for one in found]})

@@ -60,6 +60,11 @@ def store_at(address: str | None) -> Store:
     return open_store(address or Settings().store)
 
 
+def the_clock() -> Clock:
+    """The clock of this process: the machine's, or for tests one whose waits are jumps."""
+    return _VIRTUAL if Settings().clock == "virtual" else Clock()
+
+
 @asynccontextmanager
 async def tools_for(
     declared: Declared, store: Store, *, concurrency: int | None = None, delay: float | None = None, processes: int = 0
@@ -67,7 +72,7 @@ async def tools_for(
     """Everything that the steps need for one source, closed again at the end."""
     settings = Settings()
     source = declared.source
-    clock = _VIRTUAL if settings.clock == "virtual" else Clock()
+    clock = the_clock()
     at_once = concurrency or source.pace.concurrency
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recrawl-writer")
     pool = _parser_pool(declared, processes) if processes else None

@@ -170,6 +170,7 @@ async def _end(stream: Stream) -> None:
             task=task.id,
             token=task.token,
         )
+        await tools.db(notes.resolve_documents, task.source, stream.name, now)
         await tools.db(leases.end_task, task.id, task.token, _done(), now)
         return
     wait = max((trouble.wait.until for trouble in again if trouble.wait), default=None)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 
 from recrawl.model.record import Json
 from recrawl.store.database import Store
+from recrawl.store.keys import task_key
 from recrawl.store.tables import dead_letters, events
 
 
@@ -48,5 +49,21 @@ def bury_document(
                     created_at=now,
                 )
             )
+
+    store.write(work)
+
+
+def resolve_documents(store: Store, source: str, stream: str, now: datetime) -> None:
+    """A stream was read to its end without trouble: the documents of it that were buried earlier are superseded."""
+    begin = task_key(stream)[:-1] + ","
+
+    def work(connection: Connection) -> None:
+        connection.execute(
+            update(dead_letters)
+            .where(dead_letters.c.source == source, dead_letters.c.resolved_at.is_(None))
+            .where(dead_letters.c.signature.between("discover:", "discover;"), dead_letters.c.page.is_(None))
+            .where(func.substr(dead_letters.c.task_key, 1, len(begin)) == begin)
+            .values(resolved_at=now, resolution="superseded")
+        )
 
     store.write(work)

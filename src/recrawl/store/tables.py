@@ -174,6 +174,8 @@ versions = Table(
     Column("run", BigInteger),
     Column("xid", Xid),
     UniqueConstraint("page", "version"),
+    # The order of the change feed. SQLite fills no xid, and keeps an empty index.
+    Index("ix_versions_feed", "xid", "seq", **_where("xid IS NOT NULL")),
     sqlite_autoincrement=True,
 )
 

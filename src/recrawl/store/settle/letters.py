@@ -8,14 +8,17 @@ from datetime import datetime
 import zstandard
 from sqlalchemy import Connection, insert, select, text, update
 
-from recrawl.model.outcome import Changed, Unchanged
+from recrawl.model.outcome import Changed, Moved, Unchanged
 from recrawl.model.settlement import Settlement, Verdict
+from recrawl.model.work import PageState
 from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import dead_letters
 from recrawl.store.types import instant
 
 _MOST_RAW = 8_000_000
+# Pages in these states have no letter: whatever brings one leaves a page in another.
+_WITHOUT = (PageState.NEW, PageState.ACTIVE)
 
 
 def write(
@@ -29,7 +32,7 @@ def write(
     well = [
         verdicts[s.task.id].page.id
         for s in kept
-        if isinstance(s.outcome, Changed | Unchanged) and s.task.page and s.task.page.status == "failing"
+        if isinstance(s.outcome, Changed | Unchanged | Moved) and s.task.page and s.task.page.status not in _WITHOUT
     ]
     _resolve(store, connection, well, now)
     for settlement in kept:

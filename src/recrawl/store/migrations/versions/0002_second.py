@@ -1,4 +1,4 @@
-"""Tokens of the HTTP service; the inbox of pushed records."""
+"""The second release: what each part needs beyond the first."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -46,3 +46,12 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         # So that each record of a chunk has a number of its own.
         op.execute("ALTER SEQUENCE observed INCREMENT BY 1000")
+    # The change feed.
+    op.create_index(
+        "ix_versions_feed",
+        "versions",
+        ["xid", "seq"],
+        unique=False,
+        sqlite_where=sa.text("xid IS NOT NULL"),
+        postgresql_where=sa.text("xid IS NOT NULL"),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from decimal import Decimal
@@ -32,9 +32,12 @@ from recrawl.declare import (
     Links,
     Listing,
     Moment,
+    NextToken,
+    Offset,
     Pace,
     Price,
     Record,
+    Since,
     Sitemap,
     Source,
     Stock,
@@ -163,7 +166,7 @@ def test_a_loaded_file_is_no_program_and_can_import_what_stands_beside_it(tmp_pa
 
 def test_the_examples_load() -> None:
     found = {item.name: item for item in load(HERE / "typing_examples.py")}
-    assert list(found) == ["books", "news", "shelves"]
+    assert list(found) == ["books", "news", "items", "shelves"]
     assert found["books"].spec_hash == typing_examples.books.spec_hash
     assert found["shelves"].reader_hash == typing_examples.shelves.reader_hash
     assert [spec.name for spec in found["shelves"].records] == ["Book"]
@@ -357,11 +360,20 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"max_age": float("nan")}, "max_age"),
     ({"find": Listing(SITE)}, "find"),
     ({"find": [Sitemap(SITE), Links(SITE)]}, "find[1]"),
-    ({"find": Api(SITE)}, "find"),
+    ({"find": Api(SITE)}, "find.id"),
+    ({"find": Api(SITE, id="id", json={})}, "find.method"),
+    ({"find": Api(SITE, id="id", params={"a": {}})}, "find.params.a"),
+    ({"find": Api(SITE, id="id", headers={"Authorization": "x"})}, "find.headers.Authorization"),
+    ({"find": Api(SITE, id="id[", pages=Offset())}, "find.id"),
+    ({"find": Api(SITE, id="id", pages=Offset(size=0))}, "find.pages.size"),
+    ({"find": Api(SITE, id="id", pages=NextToken("a b"))}, "find.pages.token"),
+    ({"find": Api(SITE, link="url", since=Since("since"))}, "find.since"),
+    ({"find": Api(SITE, id="id", since=Since("since", overlap="soon"))}, "find.since.overlap"),
+    ({"find": Api(SITE, id="id", since=Since("since", missing="ignore"))}, "find.since.missing"),  # type: ignore[arg-type]
+    ({"find": Api(SITE, id="id", since=Since("json:a..b"), method="POST")}, "find"),
+    ({"auth": "sesame"}, "auth"),
     ({"find": Keywords(["a"])}, "find"),
     ({"find": Derived("a")}, "find"),
-    ({"auth": Bearer(env("TOKEN"))}, "auth"),
-    ({"auth": Basic("me", env("TOKEN"))}, "auth"),
 ]
 
 
@@ -374,10 +386,37 @@ def test_an_option_that_cannot_be_is_refused_with_its_place(options: dict[str, A
 
 
 def test_what_is_not_there_yet_says_so_and_what_to_use_instead() -> None:
-    assert {kind.__name__ for kind in NOT_YET} == {"Listing", "Links", "Api", "Keywords", "Derived", "Bearer", "Basic"}
-    with pytest.raises(Misuse, match="Api is not there yet in this release") as caught:
-        source(find=Api(SITE))
+    assert {kind.__name__ for kind in NOT_YET} == {"Listing", "Links", "Keywords", "Derived"}
+    with pytest.raises(Misuse, match="Keywords is not there yet in this release") as caught:
+        source(find=Keywords(SITE))
     assert "Urls(" in caught.value.action
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda: Bearer("sesame"),  # type: ignore[arg-type]
+        lambda: Basic("me", "sesame"),  # type: ignore[arg-type]
+        lambda: env("sesame=open"),
+        lambda: source(auth="sesame"),
+        lambda: source(find=Api(SITE, id="id", headers={"X-Api-Key": "sesame"})),
+    ],
+)
+def test_a_secret_in_a_declaration_is_refused_and_not_repeated(write: Callable[[], object]) -> None:
+    with pytest.raises(Misuse) as caught:
+        write()
+    assert "sesame" not in str(caught.value)
+    assert caught.value.action
+
+
+def test_the_secret_itself_is_no_part_of_a_declaration(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = [source(auth=Bearer(env("TOKEN")), find=Api(SITE, id="id", params={"key": env("KEY")}))]
+    before = declared[0].spec_hash
+    monkeypatch.setenv("TOKEN", "sesame")
+    again = source(auth=Bearer(env("TOKEN")), find=Api(SITE, id="id", params={"key": env("KEY")}))
+    assert again.spec_hash == before
+    assert "sesame" not in repr(again)
+    assert source(auth=Bearer(env("OTHER"))).spec_hash != source(auth=Bearer(env("TOKEN"))).spec_hash
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:

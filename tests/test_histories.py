@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,41 +14,16 @@ from recrawl.declare import Sitemap, Source
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.database import Store, open_store
+from tests.support.history import History, Mirror, served
 
-
-class History:
-    """The replaying server, at some step of the recorded history."""
-
-    def __init__(self, base: str, steps: int) -> None:
-        self.base = base
-        self.steps = steps
-
-    def go(self, step: int) -> None:
-        self._ask(f"/__step/{step}", b"")
-
-    def fault(self, kind: str) -> None:
-        self._ask(f"/__fault/{kind}", b"")
-
-    def truth(self) -> dict[str, str]:
-        return {f"{self.base}{path}": hashed for path, hashed in self._ask("/__truth").items()}
-
-    def pages_served(self) -> int:
-        return sum(count for kind, count in self._ask("/__stats").items() if kind.startswith("page "))
-
-    def _ask(self, path: str, data: bytes | None = None) -> Any:
-        with urllib.request.urlopen(f"{self.base}{path}", data=data) as answer:
-            return json.load(answer)
+GUARDED = (7, 48)
+"""The steps that remove so much at once that a person has to agree."""
 
 
 @pytest.fixture(scope="module")
 def history(cases: Path) -> Iterator[History]:
-    folder = cases / "histories"
-    command = [sys.executable, str(folder / "serve_history.py"), str(folder / "remote_jobs.jsonl.gz")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        base, steps = server.stdout.readline().split()[:2]
-        yield History(base.rstrip("/"), int(steps))
-        server.terminate()
+    with served(cases / "histories") as running:
+        yield running
 
 
 def _sync(history: History, store: Store) -> Progress:
@@ -119,3 +90,33 @@ def test_all_steps_on_postgres_and_without_validators(history: History, postgres
     _walk(history, open_store(postgres_address), range(history.steps), hinted=True)
     history.fault("no_validators")
     _walk(history, open_store(str(tmp_path / "blind.db")), range(history.steps), hinted=False)
+
+
+# What is removed
+
+
+@pytest.fixture
+def mirror(
+    request: pytest.FixtureRequest, history: History, store_address: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Mirror]:
+    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
+    store = open_store(store_address)
+    history.fault("none")
+    yield Mirror(history, store, getattr(request, "param", "sitemap"))
+    history.fault("none")
+    store.close()
+
+
+def _follow(mirror: Mirror, steps: range, fault: str) -> None:
+    mirror.history.fault(fault)
+    for step in steps:
+        if step in GUARDED and step != steps[0]:
+            mirror.follow_with_approval(step)
+        else:
+            mirror.follow(step)
+
+
+@pytest.mark.parametrize("steps", [range(13), range(40, 50)], ids=["the first years", "the migration"])
+@pytest.mark.parametrize("fault", ["none", "errors", "lying_lastmod"])
+def test_pages_that_the_site_removed_are_deleted_and_no_others(mirror: Mirror, steps: range, fault: str) -> None:
+    _follow(mirror, steps, fault)

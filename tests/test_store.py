@@ -16,11 +16,12 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from recrawl.declare.policies import Deletion
 from recrawl.declare.specs import FieldSpec, Kind, RecordSpec
 from recrawl.errors import Misuse, StoreUnavailable
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, TaskState
-from recrawl.store import cursor, cycle, leases, migrate, plan, reap, recordtables, sources
+from recrawl.store import close, cursor, cycle, leases, migrate, plan, reap, recordtables, sources
 from recrawl.store.database import Store, open_store
 from recrawl.store.leases import LeaseLost
 from recrawl.store.tables import metadata
@@ -287,7 +288,7 @@ def test_cycles_that_begin_at_the_same_time_are_one(store: Store) -> None:
 def test_a_cycle_stays_open_while_a_stream_is_being_read_and_is_complete_at_its_end(store: Store) -> None:
     walk = a_walk(store)
     assert walk.task.cycle is not None
-    assert cycle.close(store, SOURCE, walk.task.cycle, NOW) is None
+    assert close.close(store, SOURCE, walk.task.cycle, Deletion(), NOW) is None
     assert walk.end() is True
 
 
@@ -296,7 +297,7 @@ def test_a_cycle_whose_stream_did_not_reach_its_end_is_not_complete(store: Store
     assert walk.task.cycle is not None
     end = TaskEnd(state=TaskState.DEAD, stage=Stage.FETCH, error_class="timeout", error="no answer")
     leases.end_task(store, walk.task.id, walk.task.token, end, NOW)
-    assert cycle.close(store, SOURCE, walk.task.cycle, NOW) is False
+    assert close.close(store, SOURCE, walk.task.cycle, Deletion(), NOW) == close.Closed(complete=False)
 
 
 # The schema

@@ -6,7 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from recrawl.declare import Article, Auto, Feed, Price, Sitemap, Urls
+from recrawl.declare import (
+    AfterId,
+    Api,
+    Article,
+    Auto,
+    Basic,
+    Feed,
+    NextLink,
+    NextToken,
+    Offset,
+    PageNumber,
+    Price,
+    Sitemap,
+    Urls,
+    env,
+)
 from recrawl.declare.load import load
 from recrawl.declare.toml import read_toml
 from recrawl.errors import Misuse
@@ -69,6 +84,19 @@ find = { auto = "https://a.example/" }
 read = ["Everything", "Item"]
 """
 
+ITEMS = (
+    EVERYTHING.partition("[record.Item]")[1]
+    + EVERYTHING.partition("[record.Item]")[2].partition("[source.x]")[0]
+    + """
+[source.items]
+find = { api = "https://api.example/v1/items", items = "data", id = "id", updated = "updated_at", WAY }
+read = "Item"
+order = "updated"
+auth = { bearer = { env = "API_TOKEN" } }
+full_scan = "1d"
+"""
+)
+API = "[source.s]\nfind = { api = 'https://a.example', id = 'id', "
 SOURCE = "[source.s]\nfind = { auto = 'https://a.example/' }\n"
 RECORD = "[record.R]\ntable = 't'\nkey = 'id'\nfields.id = { type = 'str' }\n"
 
@@ -86,6 +114,45 @@ def test_toml_and_python_declare_the_same() -> None:
         assert found.reader_hash == example.reader_hash
     (everything,) = read_toml(EVERYTHING.encode())
     assert everything.records == (typing_examples.Everything.__spec__, typing_examples.Item.__spec__)
+
+
+def test_an_api_in_toml_is_the_one_in_python() -> None:
+    (found,) = read_toml(
+        ITEMS.encode().replace(
+            b"WAY",
+            b"since = { param = 'updated_since', overlap = '10m', missing = 'raise' }, pages = 'offset'",
+        )
+    )
+    assert found.spec_hash == typing_examples.items.spec_hash
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("pages = { offset = 'skip', size = 50, size_param = 'take' }", Offset("skip", size=50, size_param="take")),
+        ("pages = { offset = 'skip', total = 'n' }", Offset("skip", total="n")),
+        ("pages = { page_number = 'p', start = 0, last = 'meta.last' }", PageNumber("p", start=0, last="meta.last")),
+        ("pages = { next_token = 'meta.next', param = 'after' }", NextToken("meta.next", "after")),
+        ("pages = 'next_link'", NextLink()),
+        ("pages = { next_link = 'links.next' }", NextLink("links.next")),
+        ("pages = { after_id = 'min' }", AfterId("min")),
+    ],
+)
+def test_every_way_of_paging_can_be_written(written: str, meant: object) -> None:
+    (found,) = read_toml(f"{API}{written} }}\nread = 'Article'\n".encode())
+    assert found.finders[0].pages == meant  # type: ignore[attr-defined]
+
+
+def test_secrets_can_be_written_wherever_they_may_stand() -> None:
+    parts = (
+        "params = { k = { env = 'A' } }, headers = { X = { env = 'B' } }, json = { v = { env = 'C' } }, method = 'POST'"
+    )
+    auth = "auth = { basic = { user = 'me', password = { env = 'D' } } }"
+    (found,) = read_toml(f"{API}{parts} }}\n{auth}\n".encode())
+    api = found.finders[0]
+    assert isinstance(api, Api)
+    assert (api.params, api.headers, api.json) == ({"k": env("A")}, {"X": env("B")}, {"v": env("C")})
+    assert found.auth == Basic("me", env("D"))
 
 
 def test_all_policies_can_be_written() -> None:
@@ -153,13 +220,20 @@ def test_a_price_can_be_a_default() -> None:
         (SOURCE + "page_id = 'nothing'\n", "source.s.page_id", "title"),
         (SOURCE + "page_id = { match = '(' }\n", "source.s.page_id.match", "regular expression"),
         (SOURCE + "page_id = { url = '(' }\n", "source.s.page_id", "match"),
-        (SOURCE + "auth = { env = 'TOKEN' }\n", "source.s.auth", "public"),
+        (SOURCE + "auth = { env = 'TOKEN' }\n", "source.s.auth", "bearer"),
+        (SOURCE + "auth = { bearer = 'sesame' }\n", "Bearer.token", "env"),
         ("[source.s]\nfind = 'https://a.example'\n", "source.s.find", "source.s.find"),
         ("[source.s]\nfind = { sitmap = 'https://a.example' }\n", "source.s.find", "Did you mean 'sitemap'?"),
         ("[source.s]\nfind = { sitemap = 'https://a.example', feed = 'x' }\n", "source.s.find", "one"),
         ("[source.s]\nfind = [{ sitemap = 'https://a.example', mach = 'x' }]\n", "source.s.find[0]", "'match'"),
         ("[source.s]\nfind = { sitemap = ['https://a.example'] }\n", "source.s.find.url", "a text"),
-        ("[source.s]\nfind = { api = 'https://a.example' }\n", "source.s.find", "Urls("),
+        ("[source.s]\nfind = { api = 'https://a.example' }\n", "source.s.find.id", "link="),
+        (API + "pages = 'ofset' }\n", "source.s.find.pages", "Did you mean 'offset'?"),
+        (API + "pages = { offset = 'o', siz = 3 } }\n", "source.s.find.pages", "Did you mean 'size'?"),
+        (API + "pages = 'next_token' }\n", "source.s.find.pages", "token"),
+        (API + "since = { overlap = '1m' } }\n", "source.s.find.since", "param"),
+        (API + "since = { param = 's', mising = 'x' } }\n", "source.s.find.since", "Did you mean 'missing'?"),
+        (API + "headers = { Cookie = 'sesame' } }\n", "source.s.find.headers.Cookie", "env"),
         ("[source.s]\nfind = { keywords = ['a'], every = 'day' }\n", "source.s.find", "Urls("),
         ("[source.'a b']\nfind = { auto = 'https://a.example/' }\n", "source.a b", "letters"),
         ("[record.R]\nkey = 'id'\nfields.id = { type = 'str' }\n", "record.R.table", "table="),

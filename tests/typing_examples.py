@@ -69,23 +69,21 @@ class Item(Record, table="items", key="id", history=True, updated="updated_at"):
     updated_at: Moment
 
 
-def items() -> Source:
-    """Not in this release: checked for its types only."""
-    return Source(
-        "items",
-        find=Api(
-            "https://api.example/v1/items",
-            items="data",
-            id="id",
-            updated="updated_at",
-            since=Since("updated_since", overlap="10m", missing="raise"),
-            pages=Offset(),
-        ),
-        read=Item,
-        order="updated",
-        auth=Bearer(env("API_TOKEN")),
-        full_scan="1d",
-    )
+items = Source(
+    "items",
+    find=Api(
+        "https://api.example/v1/items",
+        items="data",
+        id="id",
+        updated="updated_at",
+        since=Since("updated_since", overlap="10m", missing="raise"),
+        pages=Offset(),
+    ),
+    read=Item,
+    order="updated",
+    auth=Bearer(env("API_TOKEN")),
+    full_scan="1d",
+)
 
 
 class Everything(Record, table="everything", key=("shop", "sku"), each="li.product", version="revision"):

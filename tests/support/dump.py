@@ -16,7 +16,7 @@ from recrawl.store.database import Store
 
 _LEFT_OUT = {
     "pages": {"id", "page_hash", "observed", "order_key", "hint_observed", "moved_to", "first_seen_at",
-              "last_fetched_at", "last_changed_at", "gone_at", "due_at"},
+              "last_fetched_at", "last_changed_at", "change_rate", "gone_at", "due_at"},
     "aliases": {"url_hash", "page"},
     "documents": {"id", "url_hash", "cycle", "reading", "parent", "parent_reading"},
     "members": {"document", "page", "reading", "dropped"},
@@ -30,9 +30,9 @@ _LEFT_OUT = {
     "cycles": {"id", "started_at", "finished_at"},
     "dead_letters": {"id", "task_key", "page", "observed", "order_key", "created_at", "resolved_at", "raw"},
     "events": {"seq", "page", "at"},
-    "hosts": {"next_at", "backoff_until", "delay", "latency", "robots_at"},
+    "hosts": {"next_at", "backoff_until", "troubles", "delay", "latency", "robots_at"},
 }  # fmt: skip
-_SKIPPED = {"runs", "counters", "alembic_version", "bodies", "sources", "sqlite_sequence", "sqlite_stat1"}
+_SKIPPED = {"runs", "budgets", "counters", "alembic_version", "bodies", "sources", "sqlite_sequence", "sqlite_stat1"}
 _NAMES = {
     "pages": "(SELECT m.page_id FROM pages m WHERE m.id = t.moved_to)",
     "aliases": "(SELECT p.page_id FROM pages p WHERE p.id = t.page)",

@@ -53,6 +53,8 @@ class ScriptedSite:
                 body = reply.raw if reply.status != 304 else b""
                 if reply.status != 304:
                     headers.setdefault("Content-Length", str(len(body)))
+                # An answer that promises more than it holds ends with its connection.
+                self.close_connection |= int(headers.get("Content-Length", 0)) > len(body)
                 for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()

@@ -18,6 +18,7 @@ from sqlalchemy import event, text
 
 from recrawl.clean.fingerprint import content_hash
 from recrawl.decide.settlement import Rules
+from recrawl.declare.policies import Deletion
 from recrawl.declare.specs import FieldSpec, Kind, RecordSpec
 from recrawl.model.fetched import Validators
 from recrawl.model.outcome import Body, Broken, By, Changed, Look, Moved, Outcome, Unchanged
@@ -25,7 +26,7 @@ from recrawl.model.record import Json, RecordRow
 from recrawl.model.settlement import Settlement, TaskEnd
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Stage, Task, TaskKind, TaskState
-from recrawl.store import claim, cursor, cycle, documents, leases, migrate, recordtables, sources
+from recrawl.store import claim, close, cursor, cycle, documents, leases, migrate, recordtables, sources
 from recrawl.store.database import Store, open_store
 from recrawl.store.see import see
 from recrawl.store.settle import Settled, settle
@@ -115,7 +116,8 @@ class Walk:
         cycle_id, task, token = self.task.cycle, self.task.id, self.task.token
         cursor.end_stream(self.store, SOURCE, self.stream, cycle=cycle_id, exhaustive=True, task=task, token=token)
         leases.end_task(self.store, task, token, TaskEnd(state=TaskState.DONE, stage=Stage.SETTLE), now)
-        return cycle.close(self.store, SOURCE, cycle_id, now)
+        closed = close.close(self.store, SOURCE, cycle_id, Deletion(), now)
+        return closed.complete if closed else None
 
 
 def a_walk(store: Store, *, stream: str = STREAM, now: datetime = NOW) -> Walk:

@@ -12,6 +12,8 @@ _BY_KIND = {
     "robots_unreachable": "Run it again later: without its robots.txt a host is left alone.",
     "no_document": "Look at the address in a browser: it is no sitemap and no feed.",
     "incomplete": "What it did list was taken in. Tell the site's owner, or run again later.",
+    "emptied": "Nothing is deleted for it. Look at the address in a browser if it stays empty.",
+    "unvouched": "Nothing is deleted for it: it is tried again by itself.",
     "nothing_found": "Name a sitemap, a feed or a list of URLs: `recrawl init` writes an example.",
     "throttled": "Run the same command again then: it goes on where it stopped.",
     "forbidden_address": "It is a private address: name its host in the declaration if you mean it.",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import changes, compare, database, dead, demo, doctor, export, init, retry, show, status, sync, token
+from recrawl.cli import (approve, changes, compare, database, dead, demo, doctor, export, init, prune, reparse, retry, revert, show, status, sync, token)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -29,6 +29,10 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     compare.diff,
     changes.changes,
     retry.retry,
+    reparse.reparse,
+    approve.approve,
+    revert.revert,
+    prune.prune,
     export.export,
     doctor.doctor,
     demo.demo,

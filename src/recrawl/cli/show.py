@@ -33,6 +33,10 @@ _FACTS = (
     ("content_type", "type"),
     ("failures", "failures"),
     ("gone_at", "not found at"),
+    ("misses", "cycles absent"),
+    ("confirms", "confirmed"),
+    ("held", "held back"),
+    ("approved", "approved"),
     ("deleted_at", "deleted at"),
     ("delete_reason", "because"),
     ("due_at", "next look"),
@@ -90,7 +94,7 @@ def _body(store: Store, page: PageRow, version: VersionRow | None) -> bytes:
     """The stored bytes; of a page that never read well, those that its newest dead letter keeps."""
     from recrawl.store import contents, queries
 
-    raw_hash = version.raw_hash if version else page.facts["raw_hash"]
+    raw_hash = version.raw_hash if version else page.facts["raw_hash"] or _last_hash(store, page)
     found = contents.body(store, raw_hash) if raw_hash else queries.dead_body(store, page.id)
     if found is None:
         action = "It is stored when the page is next read: `recrawl sync`."
@@ -98,12 +102,22 @@ def _body(store: Store, page: PageRow, version: VersionRow | None) -> bytes:
     return found
 
 
+def _last_hash(store: Store, page: PageRow) -> str | None:
+    """What a page that is gone held last."""
+    from recrawl.store import queries
+
+    last = _last(queries.versions_of(store, page.id))
+    return last.raw_hash if last else None
+
+
 def _show_facts(page: PageRow) -> None:
     console = out()
     console.print(f"{safe(page.source)}", style="bold")
     for name, label in _FACTS:
         value = page.facts[name]
-        if value not in (None, 0):
+        if value is True:
+            console.print(f"  {label:13} yes: too much vanished at once" if name == "held" else f"  {label:13} yes")
+        elif value not in (None, 0):
             told = f"{value:%Y-%m-%d %H:%M:%S} UTC" if isinstance(value, datetime) else safe(value)
             console.print(f"  {label:13} {told}", soft_wrap=True)
     if page.facts["fetch_url"] != page.facts["url"]:

@@ -15,6 +15,7 @@ from recrawl.cli.surface import Exit, JsonOption, StoreOption, emit, known_store
 
 if TYPE_CHECKING:
     from recrawl.store.queries import SourceStatus
+    from recrawl.store.trust import Trust
 
 _WIDTH = 80
 _MOST = 5
@@ -44,7 +45,7 @@ def status(
 
 def _needs_attention(one: SourceStatus) -> bool:
     ended_well = one.run is not None and one.run.state in ("finished", "running")
-    return bool(one.dead_letters or one.paused or one.tasks.get("failed") or not ended_well)
+    return bool(one.dead_letters or one.paused or one.held or one.tasks.get("failed") or not ended_well)
 
 
 def _facts(one: SourceStatus) -> dict[str, object]:
@@ -62,9 +63,14 @@ def _show(one: SourceStatus) -> None:
     if one.events:
         counts = ", ".join(f"{event.count:,} {event.kind}" for event in one.events)
         lines.append(("events", f"{counts}; last {_time(max(event.last for event in one.events))}"))
+    lines += [("trust", _trust(trust)) for trust in one.trust]
     for name, told in lines:
         if told:
             console.print(f"  {name:11} {told}")
+    if one.held:
+        console.print(
+            f"  held back   {one.held:,} pages vanished at once: recrawl approve {safe(one.source)}", style="yellow"
+        )
     if one.dead_letters:
         _letters(one)
     console.print()
@@ -95,6 +101,12 @@ def _run(one: SourceStatus) -> str:
 
 def _tasks(one: SourceStatus) -> str:
     return ", ".join(f"{count:,} {_TASK_WORDS[state]}" for state, count in one.tasks.items())
+
+
+def _trust(trust: Trust) -> str:
+    of = f"{safe(trust.kind)} of {safe(trust.name)}"
+    told = f"{of}: {trust.checks - trust.wrong} of the last {trust.checks} checks true"
+    return told if trust.believed else f"{told}; not believed, so pages are looked at by schedule, in full"
 
 
 def _letters(one: SourceStatus) -> None:

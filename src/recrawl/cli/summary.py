@@ -7,12 +7,14 @@ from rich.table import Table
 from recrawl.cli import advice
 from recrawl.cli.surface import Exit, out, safe
 from recrawl.run.engine import Ending, Result
+from recrawl.run.progress import PUSHED
 from recrawl.steps.documents import Trouble
 
 _CODES = {
     Ending.FINISHED: Exit.GOOD,
     Ending.FAILURES: Exit.FAILURES,
     Ending.WAITING: Exit.FAILURES,
+    Ending.APPROVAL: Exit.APPROVAL,
     Ending.NOTHING: Exit.COULD_NOT,
     Ending.INTERRUPTED: Exit.INTERRUPTED,
 }
@@ -30,6 +32,11 @@ LINES = {
     "regressions": "older than what is stored",
     "failed": "failed",
 }
+_VANISHED = {
+    "suspected": "suspected to be gone, to be confirmed",
+    "deleted": "deleted, as confirmed",
+    "held": "vanished, waiting for your approval",
+}
 _MOST = 8
 
 
@@ -45,6 +52,7 @@ def facts(source: str, result: Result, waiting: int) -> dict[str, object]:
         "complete": result.complete,
         "counts": result.progress.summary() | {"waiting": waiting},
         "until": result.until,
+        "next": _approval(source, result),
         "troubles": [
             {"url": one.url, "kind": one.kind, "message": one.message, "next": advice.for_kind(one.kind)}
             for one in _distinct(result)
@@ -62,6 +70,8 @@ def show(source: str, result: Result, waiting: int) -> None:
     for one in _distinct(result):
         console.print(f"  ! {safe(one.message)}", style="yellow")
         console.print(f"    {advice.for_kind(one.kind)}")
+    if told := _approval(source, result):
+        console.print(f"  ! {safe(told)}", style="yellow")
     if result.ending is Ending.INTERRUPTED:
         console.print("  The same command goes on where this one stopped.")
     if result.progress.dead:
@@ -82,6 +92,8 @@ def _headline(result: Result) -> str:
             return "up to date"
         case Ending.FAILURES:
             return "finished, with failures"
+        case Ending.APPROVAL:
+            return "too much vanished at once; nothing is deleted before you agree"
         case Ending.NOTHING:
             return "nothing could be found"
         case Ending.INTERRUPTED:
@@ -89,6 +101,14 @@ def _headline(result: Result) -> str:
         case Ending.WAITING:
             until = f" until {result.until:%Y-%m-%d %H:%M} UTC" if result.until else ""
             return f"the rest waits{until}; run the same command again then"
+
+
+def _approval(source: str, result: Result) -> str | None:
+    closed = result.closed
+    if closed is None or not closed.held:
+        return None
+    pages = f"{closed.held:,} of {closed.standing:,} pages" if closed.standing else f"{closed.held:,} pages"
+    return f"{pages} vanished. If that is right: recrawl approve {source}"
 
 
 def table(result: Result, waiting: int) -> Table:
@@ -103,6 +123,14 @@ def table(result: Result, waiting: int) -> Table:
     for name, words in LINES.items():
         if counts[name]:
             lines.add_row(f"    {words}", f"{counts[name]:,}", style="yellow" if name in _BAD else None)
+    for name, words in _VANISHED.items():
+        if counts[name]:
+            lines.add_row(f"  {words}", f"{counts[name]:,}", style="yellow" if name == "held" else None)
+    if pushed := sum(counts[name] for name in PUSHED):
+        lines.add_row("  pushed, and taken out of the inbox", f"{pushed:,}")
+        for name, words in zip(PUSHED, _PUSHED_LINES, strict=True):
+            if counts[name]:
+                lines.add_row(f"    {words}", f"{counts[name]:,}", style="yellow" if name in _BAD else None)
     for name, words in (("postponed", "tried again later"), ("lost", "dropped, as another worker had them")):
         if counts[name]:
             lines.add_row(f"  {words}", f"{counts[name]:,}")
@@ -115,7 +143,8 @@ def table(result: Result, waiting: int) -> Table:
     return lines
 
 
-_BAD = ("quarantined", "invalid", "failed")
+_PUSHED_LINES = ("new", "changed", "duplicates", "older than what is stored", "not valid data")
+_BAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 def _changes(result: Result) -> None:

@@ -33,6 +33,7 @@ def sync(
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests at once to a host.")] = None,
     delay: Annotated[str | None, typer.Option(metavar="T", help="Between requests to a host: 0s, 500ms, 2s.")] = None,
     parsers: Annotated[int, typer.Option(min=0, help="Processes that read pages.")] = 0,
+    full: Annotated[bool, typer.Option("--full", help="Read APIs whole, not only what changed.")] = False,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -49,7 +50,7 @@ def sync(
     pause = seconds(delay, place="--delay") if delay is not None else None
     opened = store_at(store)
     try:
-        work = Work(opened, concurrency, pause, parsers, silent=json)
+        work = Work(opened, concurrency, pause, parsers, silent=json, full=full)
         code = asyncio.run(work.through(declared))
     finally:
         opened.close()
@@ -67,6 +68,7 @@ class Work:
     delay: float | None
     parsers: int
     silent: bool
+    full: bool = False
     told: list[dict[str, object]] = field(default_factory=list)
     stopping: bool = False
     engine: Engine | None = None
@@ -105,6 +107,7 @@ class Work:
                     concurrency=self.concurrency,
                     delay=self.delay,
                     processes=self.parsers,
+                    full=self.full,
                     prepare=prepare,
                 )
         except StoreUnavailable:

@@ -30,6 +30,7 @@ class Watch:
         self._bar: Progress | None = None
         self._line = TaskID(0)
         self.counts: Counts | None = None
+        self.total: int | None = None  # how many pages there are to look at, where that is known beforehand
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
@@ -64,7 +65,12 @@ class Watch:
         while True:
             await asyncio.sleep(_GLANCE)
             if self.counts is not None:
-                self._tell(self.counts, await asyncio.to_thread(queries.open_tasks, self._store, self._source))
+                self._tell(self.counts, await self._waiting(self.counts))
+
+    async def _waiting(self, counts: Counts) -> int:
+        if self.total is not None:
+            return max(0, self.total - counts.looked_at)
+        return await asyncio.to_thread(queries.open_tasks, self._store, self._source)
 
     def _tell(self, counts: Counts, waiting: int) -> None:
         now = time.monotonic()

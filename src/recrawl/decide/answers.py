@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
+from recrawl.decide.phrases import Trouble
 from recrawl.decide.retry import retry_after
 from recrawl.model.fetched import Answer, Failure, FailureKind
 from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
@@ -58,6 +59,7 @@ def look_of(answer: Answer | Failure, url: str, requests: int) -> Look:
         content_type=answer.content_type,
         elapsed=answer.elapsed,
         requests=requests,
+        conditional=answer.conditional,
     )
 
 
@@ -99,11 +101,15 @@ def _ok(answer: Answer, look: Look) -> Meaning:
     if answer.hops:
         asked, came = urlsplit(answer.url), urlsplit(answer.final_url)
         if _LOGIN.search(came.path) and not _LOGIN.search(asked.path):
-            return Quarantined(look=look, reason=f"redirected to a login page, {answer.final_url}", raw=answer.body)
+            return Quarantined(
+                look=look, reason=f"redirected to a login page, {answer.final_url}", name=Trouble.LOGIN, raw=answer.body
+            )
         if came.path in ("", "/") and asked.path not in ("", "/") and not came.query:
-            return Quarantined(look=look, reason=f"redirected to the home page, {answer.final_url}", raw=answer.body)
+            return Quarantined(
+                look=look, reason=f"redirected to the home page, {answer.final_url}", name="home page", raw=answer.body
+            )
     if not answer.body.strip():
-        return Quarantined(look=look, reason="the page is empty", raw=answer.body)
+        return Quarantined(look=look, reason="the page is empty", name="empty page", raw=answer.body)
     return Content()
 
 
@@ -113,7 +119,7 @@ def _moved(answer: Answer, look: Look) -> Meaning:
         return Broken(look=look, kind="bad_redirect", message=f"{answer.status} without a usable Location: {look.url}")
     asked, came = urlsplit(look.url), urlsplit(target)
     if came.path in ("", "/") and not came.query and asked.path not in ("", "/"):
-        return Quarantined(look=look, reason=f"moved to the home page, {target}")
+        return Quarantined(look=look, reason=f"moved to the home page, {target}", name="home page")
     if _LOGIN.search(came.path) and not _LOGIN.search(asked.path):
-        return Quarantined(look=look, reason=f"moved to a login page, {target}")
+        return Quarantined(look=look, reason=f"moved to a login page, {target}", name=Trouble.LOGIN)
     return Redirected(target)

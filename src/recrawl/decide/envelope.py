@@ -7,6 +7,7 @@ other object is bare data.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,11 +44,18 @@ def read_line(line: bytes) -> Any:
             pass
     # orjson makes floats of integers beyond 64 bits, and refuses lone surrogates.
     try:
-        return json.loads(line.decode(), parse_constant=_no_constant)
+        return json.loads(line.decode(), parse_float=_finite, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"no UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text[:40]} is beyond what can be computed with")
+    return value
 
 
 def _no_constant(name: str) -> None:

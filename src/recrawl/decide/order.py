@@ -43,3 +43,10 @@ def compare(new: tuple[int, int], stored: tuple[int | None, int], *, by: str) ->
     if key < stored_key or observed < stored_observed:
         return Order.OLDER
     return Order.NEWER if by == "observed" else Order.CONFLICT
+
+
+def rolled_back(key: int, at: datetime, lower: tuple[int | None, datetime | None], interval: timedelta) -> bool:
+    """Whether a lower value is the source's own way back and no old copy: an unconditional look found the same value
+    at least an interval before `at`."""
+    seen_key, seen_at = lower
+    return key == seen_key and seen_at is not None and at - seen_at >= interval

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 
 _WEIGHT = 0.2
+_PLANNED = 300.0  # seconds of work of a host that is planned ahead
+_LEAST_PLANNED, _MOST_PLANNED = 100, 2000
 
 
 def is_loopback(host: str) -> bool:
@@ -22,6 +24,12 @@ def is_loopback(host: str) -> bool:
 def latency(known: float | None, elapsed: float) -> float:
     """A moving mean of a host's response time, in seconds."""
     return elapsed if known is None else known + _WEIGHT * (elapsed - known)
+
+
+def share(between: float) -> int:
+    """How many tasks of a host are enough to have planned: some minutes of work, with `between` seconds between two
+    requests, and never so few that hands stand idle."""
+    return _MOST_PLANNED if between <= 0 else min(_MOST_PLANNED, max(_LEAST_PLANNED, round(_PLANNED / between)))
 
 
 def delay(host: str, *, declared: float, crawl_delay: float | None, mean: float | None, concurrency: int) -> float:

@@ -1,26 +1,14 @@
 """What a user writes: sources, finders, records, fields and policies. Values only."""
 
+from recrawl.declare.api import Api, Since
 from recrawl.declare.article import Article
 from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
 from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
-from recrawl.declare.planned import (
-    AfterId,
-    Api,
-    Basic,
-    Bearer,
-    Derived,
-    Keywords,
-    Links,
-    Listing,
-    NextLink,
-    NextToken,
-    Offset,
-    PageNumber,
-    Since,
-    env,
-)
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.paging import AfterId, NextLink, NextToken, Offset, PageNumber
+from recrawl.declare.planned import Derived, Keywords, Links, Listing
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
+from recrawl.declare.secrets import Basic, Bearer, env
 from recrawl.declare.source import Source, from_url
 from recrawl.declare.values import Count, Moment, Precision, Price, Stock, Text, Url, Volatile
 
@@ -32,6 +20,7 @@ __all__ = [
     "Auto",
     "Basic",
     "Bearer",
+    "Budget",
     "Count",
     "Deletion",
     "Derived",

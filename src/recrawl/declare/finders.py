@@ -31,6 +31,11 @@ class Finder:
     def stream(self) -> str:
         return self.name or ":".join((type(self).__name__.lower(), *self.addresses[:1]))
 
+    @property
+    def streams(self) -> dict[str, bool]:
+        """The names of its streams, and whether each is exhaustive."""
+        return {self.stream: self.exhaustive}
+
     def wants(self, url: str) -> bool:
         """Whether this URL is a page."""
         if self.match is not None and not re.search(self.match, url):

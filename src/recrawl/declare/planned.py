@@ -5,68 +5,11 @@ A release that brings one takes its line out of `NOT_YET`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any
 
 from recrawl.declare.finders import Finder, _OneAddress
-from recrawl.declare.policies import Span
 from recrawl.errors import Misuse
-
-
-@dataclass(frozen=True)
-class Secret:
-    """The name of an environment variable that holds a secret; the secret itself is nowhere in a declaration."""
-
-    name: str
-
-
-def env(name: str) -> Secret:
-    """A secret that is read from the environment when it is needed."""
-    return Secret(name)
-
-
-@dataclass(frozen=True)
-class Bearer:
-    token: Secret
-
-
-@dataclass(frozen=True)
-class Basic:
-    user: str | Secret
-    password: Secret
-
-
-@dataclass(frozen=True)
-class Since:
-    """The parameter by which an API is asked for what changed since then."""
-
-    param: str
-    _: KW_ONLY
-    overlap: Span = "10m"
-    missing: Literal["raise", "include", "exclude"] = "raise"
-
-
-class Paging:
-    """How an API is read page by page."""
-
-    def __init__(self, *names: str, **options: str | int) -> None:
-        self.names, self.options = names, options
-
-
-class Offset(Paging): ...
-
-
-class PageNumber(Paging): ...
-
-
-class NextToken(Paging): ...
-
-
-class NextLink(Paging): ...
-
-
-class AfterId(Paging): ...
 
 
 @dataclass(frozen=True)
@@ -84,21 +27,6 @@ class Links(_OneAddress):
     depth: int | None = None
 
 
-@dataclass(frozen=True)
-class Api(_OneAddress):
-    _: KW_ONLY
-    items: str | None = None
-    id: str | None = None
-    updated: str | None = None
-    version: str | None = None
-    link: str | None = None
-    since: Since | None = None
-    pages: Paging | None = None
-    method: str = "GET"
-    params: Mapping[str, Any] | None = None
-    json: Any = None
-
-
 class Keywords(Finder):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__()
@@ -114,11 +42,8 @@ _INSTEAD = "Use Sitemap, Feed or Urls: Urls([...]) takes any list of addresses t
 NOT_YET: dict[type, str] = {
     Listing: _INSTEAD,
     Links: _INSTEAD,
-    Api: "Use Urls([...]) with the addresses of the API's answers, each read as one page of JSON with jmes and each=.",
     Keywords: _INSTEAD,
     Derived: _INSTEAD,
-    Bearer: "Leave auth= out: only what is public can be read.",
-    Basic: "Leave auth= out: only what is public can be read.",
 }
 
 

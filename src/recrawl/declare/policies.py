@@ -55,7 +55,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive:
-    """Bounds of the time between two looks at one page. `min` also says how soon a page without hints is due again."""
+    """Bounds of the time between two looks at one page. Between them the page's own changes decide; with a `min` of 0
+    a page without hints is due whenever its source is gone through."""
 
     min: Span = "0s"
     max: Span = "30d"
@@ -67,6 +68,17 @@ class Pace:
 
     concurrency: int = 4
     delay: Span = "0.25s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Requests at most, of all workers together: of the source in a clock hour and in a UTC day, and to each of its
+    hosts. None: as many as the pace allows."""
+
+    per_hour: int | None = None
+    per_day: int | None = None
+    host_per_hour: int | None = None
+    host_per_day: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

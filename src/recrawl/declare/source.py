@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
 from inspect import isfunction
 from types import FunctionType
@@ -13,12 +13,14 @@ from typing import Any, Literal, get_args, get_type_hints
 from zoneinfo import ZoneInfo
 
 from recrawl.declare import hashing
+from recrawl.declare.api import Api, check_api
 from recrawl.declare.article import Article
 from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern, share, suggestion, web_host
 from recrawl.declare.finders import Auto, Feed, Finder, Urls
-from recrawl.declare.planned import Basic, Bearer, refuse_planned
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace, Span, seconds
+from recrawl.declare.planned import refuse_planned
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
+from recrawl.declare.secrets import Basic, Bearer, check_auth
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import Misuse
 
@@ -36,13 +38,16 @@ class Source:
     `read` is a `Record` class, several, or a function from a `Fetched` to records. `page_id` is what identifies a page:
     names of fields, or a regular expression on the URL (its first group, or all that it matches); None: the canonical
     URL. `zone` (IANA) and `currency` (ISO 4217) are those of texts that name none. `order` is how versions are ordered.
-    `hosts` are further hosts whose pages may be read; `max_wait` caps what a Retry-After can ask for; `max_age` is how
-    long a task may wait before it expires (None: two intervals).
+    `every` is how often `recrawl run` goes through it (None: as that command says). Without `find` a source waits for
+    records that are pushed to it. `window` is how long a pushed record that says the same as before is a duplicate:
+    None for ever, "day" within one day of `zone`, else a length of time such as "6h". `contract` says what becomes of
+    pushed fields that no record declares. `hosts` are further hosts whose pages may be read; `max_wait` caps what a
+    Retry-After can ask for; `max_age` is how long a task may wait before it expires (None: two intervals).
     """
 
     name: str
     _: KW_ONLY
-    find: Finder | Sequence[Finder]
+    find: Finder | Sequence[Finder] = ()
     read: type[Record] | Sequence[type[Record]] | Reader = Article
     page_id: str | Sequence[str] | re.Pattern[str] | None = None
     zone: str = "UTC"
@@ -50,11 +55,14 @@ class Source:
     order: Literal["observed", "updated", "version"] = "observed"
     revisit: Adaptive = field(default_factory=Adaptive)
     identity: Identity = field(default_factory=Identity)
+    every: Span | None = None
     pace: Pace = field(default_factory=Pace)
+    budget: Budget = field(default_factory=Budget)
     deletion: Deletion = field(default_factory=Deletion)
     auth: Bearer | Basic | None = None
     forced_looks: float = 0.01
     full_scan: Span = "7d"
+    window: str | None = None
     contract: Literal["evolve", "freeze", "discard"] = "evolve"
     hosts: Sequence[str] = ()
     allow_private: bool = False
@@ -68,14 +76,14 @@ class Source:
             action = "Write 1 to 64 of letters, digits, '.', '_', '-', ':'."
             raise Misuse(f"{self.name!r} is no name of a source", place=f"source.{self.name}", action=action)
         place = f"source.{self.name}"
-        refuse_planned(type(self.auth), f"{place}.auth")
+        check_auth(self.auth, f"{place}.auth")
         for name, hint in hints_of(type(self)).items():
             if name not in ("name", "find", "read", "page_id"):
                 value = conform(getattr(self, name), hint, f"{place}.{name}")
                 object.__setattr__(self, name, value)
-        for name in ("revisit", "identity", "pace", "deletion"):
+        for name in ("revisit", "identity", "pace", "budget", "deletion"):
             object.__setattr__(self, name, checked(getattr(self, name), f"{place}.{name}"))
-        object.__setattr__(self, "find", _finders(self.find, f"{place}.find"))
+        object.__setattr__(self, "find", _finders(self.find, self.read, f"{place}.find"))
         for name in ("read", "page_id"):
             if isinstance(value := getattr(self, name), list):
                 object.__setattr__(self, name, tuple(value))
@@ -147,14 +155,19 @@ def from_url(url: str) -> Source:
     return Source(re.sub(r"[^A-Za-z0-9._:-]", "-", host), find=Auto(url))
 
 
-def _finders(find: Any, place: str) -> tuple[Finder, ...]:
+def _finders(find: Any, read: Any, place: str) -> tuple[Finder, ...]:
+    if find in ((), []) and read is not Article:
+        return ()  # its records are pushed
     single = isinstance(find, Finder)
     given = (find,) if single else find
     if not isinstance(given, (list, tuple)) or not given or not all(isinstance(item, Finder) for item in given):
-        action = "Write a finder or a list of them: Sitemap(...), Feed(...), Urls([...]), Auto(...)."
+        action = (
+            "Write a finder or a list of them: Sitemap(...), Feed(...), Urls([...]), Auto(...); "
+            "or only read=..., for a source whose records are pushed."
+        )
         raise Misuse(f"{find!r} finds no pages", place=place, action=action)
     found = tuple(_finder(finder, place if single else f"{place}[{number}]") for number, finder in enumerate(given))
-    streams = [finder.stream for finder in found]
+    streams = [name for finder in found for name in finder.streams]
     for name in streams:
         if streams.count(name) > 1:
             action = "Give each a name of its own: name=..."
@@ -171,6 +184,8 @@ def _finder(finder: Finder, place: str) -> Finder:
             object.__setattr__(finder, name, pattern(expression, f"{place}.{name}"))
     for url in finder.addresses:
         web_host(url, place)
+    if isinstance(finder, Api):
+        finder = check_api(finder, place)
     if isinstance(finder, Urls) and not finder.urls:
         raise Misuse("the list of URLs is empty", place=f"{place}.urls", action="Name one at least.")
     if isinstance(finder, Feed) and finder.exhaustive:
@@ -244,13 +259,23 @@ def _check_policies(source: Source, place: str) -> None:
         source.order != "observed"
         and source.records
         and not any(getattr(spec, source.order) for spec in source.records)
+        and not any(isinstance(finder, Api) and getattr(finder, source.order) for finder in source.finders)
     ):
-        action = f"Say which field holds it: class ...(Record, ..., {source.order}=...)."
+        action = (
+            f"Say which field holds it: class ...(Record, ..., {source.order}=...), or Api(..., {source.order}=...)."
+        )
         raise Misuse(f"no record tells its {source.order!r}", place=f"{place}.order", action=action)
+    if source.window not in (None, "day"):
+        seconds(str(source.window), place=f"{place}.window")
     share(source.forced_looks, f"{place}.forced_looks")
     share(source.deletion.max_vanish, f"{place}.deletion.max_vanish")
     at_least(source.max_attempts, 1, f"{place}.max_attempts")
     at_least(source.pace.concurrency, 1, f"{place}.pace.concurrency")
+    for name, most in asdict(source.budget).items():
+        if most is not None:
+            at_least(most, 1, f"{place}.budget.{name}")
+    if source.every is not None:
+        at_least(seconds(source.every), 1, f"{place}.every")
     for name in ("suspect_after", "confirm_after", "delete_after"):
         at_least(getattr(source.deletion, name), 1, f"{place}.deletion.{name}")
     if seconds(source.revisit.min) > seconds(source.revisit.max):

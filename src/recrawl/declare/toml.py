@@ -9,22 +9,30 @@ from types import new_class
 from typing import Any
 
 from recrawl.declare.annotations import parse_type, read_type
+from recrawl.declare.api import Api
 from recrawl.declare.article import Article
 from recrawl.declare.checks import no_others, pattern, suggestion
 from recrawl.declare.fields import MISSING, SELECTORS, Field
 from recrawl.declare.finders import Auto, Feed, Finder, Sitemap, Urls
-from recrawl.declare.planned import Api, Bearer, Derived, Keywords, Links, Listing, refuse_planned
-from recrawl.declare.policies import Adaptive, Deletion, Identity, Pace
+from recrawl.declare.planned import Derived, Keywords, Links, Listing, refuse_planned
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source
 from recrawl.declare.specs import Kind, Selector
+from recrawl.declare.toml_api import read_api, read_auth
 from recrawl.errors import Misuse
 from recrawl.model.values import Price
 
 _FINDERS: dict[str, type[Any]] = {
     cls.__name__.lower(): cls for cls in (Sitemap, Feed, Urls, Auto, Listing, Links, Api, Keywords, Derived)
 }
-_POLICIES: dict[str, type] = {"revisit": Adaptive, "identity": Identity, "pace": Pace, "deletion": Deletion}
+_POLICIES: dict[str, type] = {
+    "revisit": Adaptive,
+    "identity": Identity,
+    "pace": Pace,
+    "budget": Budget,
+    "deletion": Deletion,
+}
 _RECORD_KEYS = ("table", "key", "each", "history", "updated", "version")
 _SOURCE_KEYS = tuple(item.name for item in fields(Source) if item.name != "name")
 
@@ -108,13 +116,14 @@ def _value(default: Any, kind: Kind, place: str) -> Any:
 
 def _source(name: str, table: dict[str, Any], records: dict[str, type[Record]], place: str) -> Source:
     no_others(table, _SOURCE_KEYS, place)
-    if "find" not in table:
-        action = 'Write for instance find = { sitemap = "https://..." }.'
+    if "find" not in table and "read" not in table:
+        action = 'Write for instance find = { sitemap = "https://..." }, or only read = for records that are pushed.'
         raise Misuse("the source has no find", place=place, action=action)
-    if "auth" in table:
-        refuse_planned(Bearer, f"{place}.auth")
     options = dict(table)
-    options["find"] = _find(options["find"], f"{place}.find")
+    if "auth" in options:
+        options["auth"] = read_auth(options["auth"], f"{place}.auth")
+    if "find" in options:
+        options["find"] = _find(options["find"], f"{place}.find")
     if "page_id" in options:
         options["page_id"] = _page_id(options["page_id"], f"{place}.page_id")
     for key, cls in _POLICIES.items():
@@ -146,7 +155,7 @@ def _finder(table: dict[str, Any], place: str) -> Finder:
     refuse_planned(cls, place)
     others = {key: value for key, value in table.items() if key != kinds[0]}
     no_others(others, (item.name for item in fields(cls) if item.kw_only), place)
-    finder: Finder = cls(table[kinds[0]], **others)
+    finder: Finder = cls(table[kinds[0]], **(read_api(others, place) if cls is Api else others))
     return finder
 
 

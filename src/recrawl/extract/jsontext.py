@@ -22,9 +22,13 @@ def read_json(text: str) -> Any:
     text = text.removeprefix("\ufeff")
     try:
         # orjson makes floats of integers beyond 64 bits, and ids are such integers.
-        return orjson.loads(text) if not _LONG_NUMBER.search(text) else json.loads(text)
+        return orjson.loads(text) if not _LONG_NUMBER.search(text) else json.loads(text, parse_constant=_refuse)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def read_embedded(text: str) -> Any:

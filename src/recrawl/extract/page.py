@@ -57,7 +57,11 @@ def extract(page: Page, source: Source) -> Extracted:
     Raises Permanent where the body cannot be read at all: binary, no JSON, nested beyond bounds, or the user's own
     reader failed.
     """
-    document = Document(page)
+    return extract_from(Document(page), source)
+
+
+def extract_from(document: Document, source: Source) -> Extracted:
+    """The same of a page that others read too."""
     rows = tuple(_by_function(document, source.reader) if source.reader else _by_specs(document, source.records))
     is_html = document.content is Content.HTML
     return Extracted(

@@ -74,6 +74,8 @@ class _Step:
             kept = tuple((name, value) for name, value in self.headers if not name.lower().startswith("content-"))
             step = replace(step, method="GET", headers=kept, body=None)
         if target.origin != self.address.origin:
+            if step.body is not None:
+                raise NoAnswer(FailureKind.BAD_REDIRECT, f"it sends what was to be posted on to {target.origin}")
             # A key for one site is none of another's business, whatever header it stands in.
             kept = tuple((name, value) for name, value in step.headers if name.lower() in _ANYWHERE)
             step = replace(step, headers=kept)

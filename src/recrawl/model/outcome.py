@@ -23,6 +23,7 @@ class Look:
     content_type: str | None = None
     elapsed: float = 0.0
     requests: int = 0
+    conditional: bool = False  # validators were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class By(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unchanged:
     """The business content is what is stored. `raw_hash` is what this was judged against (304) or what came (else).
-    `rows` carry volatile fields to refresh; `body` comes along where the bytes differ."""
+    `rows` carry volatile fields to refresh; `body` comes along where the bytes differ. `reread`: the stored body was
+    read again, and nobody asked the source."""
 
     look: Look
     by: By
@@ -55,6 +57,7 @@ class Unchanged:
     structure_hash: str | None = None
     body: Body | None = None
     rows: tuple[RecordRow, ...] = ()
+    reread: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +80,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantined:
-    """200, but not the page: a block page, a captcha, a redirect to the home page, an empty body."""
+    """200, but not the page: a block page, a captcha, a redirect to the home page, an empty body.
+
+    `name` says what it is taken for, `signs` why: (name, weight, sentence) of each sign."""
 
     look: Look
     reason: str
+    name: str = ""
+    signs: tuple[tuple[str, float, str], ...] = ()
     body: Body | None = None
     raw: bytes = b""
 
@@ -126,10 +133,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throttled:
-    """The host asks to wait until `until`."""
+    """To be asked for from `until` on, without an attempt spent: the host asks to wait or is in trouble, or there is no
+    turn before. `host_wide`: that holds for all of the host, and not for this task alone."""
 
     look: Look
     until: datetime
+    kind: str = "throttled"
+    message: str = ""
+    host_wide: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

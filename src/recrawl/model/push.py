@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from recrawl.errors import Misuse, Transient
+from recrawl.model.record import FieldError, RecordRow
+from recrawl.model.work import Task
 
 
 class Queue(StrEnum):
@@ -60,3 +62,50 @@ class Backlog(Transient):
 
 class KeyReused(Misuse):
     """The Idempotency-Key was used for other records: one of the two would be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A claimed chunk: its lines as they were accepted, each with the `observed` number `task.observed` + its place."""
+
+    task: Task
+    accepted_at: datetime
+    lines: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """A line that became records of one page. `url` is canonical, `fetch_url` as pushed; both are the page's id where
+    no address was pushed."""
+
+    raw: bytes
+    observed: int
+    page_id: str
+    url: str
+    fetch_url: str
+    host: str
+    rows: tuple[RecordRow, ...]
+    content_hash: str
+    fetched_at: datetime
+    source_version: str | None = None
+    source_updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unusable:
+    """A line that cannot become data; `kind` is a short stable word, for grouping."""
+
+    raw: bytes
+    observed: int
+    fetched_at: datetime
+    kind: str
+    reason: str
+    errors: tuple[FieldError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What the lines of a chunk came to, in their order."""
+
+    task: Task
+    lines: tuple[Pushed | Unusable, ...]

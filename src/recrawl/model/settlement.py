@@ -34,6 +34,7 @@ class PageFacts:
     last_modified: str | None
     raw_hash: str | None
     content_hash: str | None
+    overruled: str | None
     structure_hash: str | None
     reader_hash: str | None
     content_type: str | None
@@ -41,15 +42,22 @@ class PageFacts:
     source_updated_at: datetime | None
     order_key: int | None
     observed: int
+    lower_key: int | None
+    lower_at: datetime | None
     hint: str | None
     hint_observed: int
+    taken_at: datetime | None
     last_fetched_at: datetime | None
     last_changed_at: datetime | None
+    change_rate: float | None  # changes a day that it is believed to make
     failures: int
     misses: int
     gone_at: datetime | None
     confirms: int
     confirm_at: datetime | None
+    absent_since: datetime | None
+    held: bool
+    approved: bool
     due_at: datetime | None
     generation: int
     deleted_at: datetime | None
@@ -84,6 +92,21 @@ class NewVersion:
     fetched_at: datetime
     order_key: int
     observed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldVersion:
+    """A version as it was stored, with its records."""
+
+    version: int
+    kind: str
+    content_hash: str
+    raw_hash: str | None
+    reader_hash: str | None
+    final_url: str | None
+    content_type: str | None
+    source_updated_at: datetime | None
+    rows: tuple[RecordRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

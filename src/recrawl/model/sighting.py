@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from recrawl.model.outcome import Body
 from recrawl.model.record import Json
+
+
+@dataclass(frozen=True, slots=True)
+class InHand:
+    """What came along with a sighting: the page itself, taken `at` that instant. `body` is None where the store holds
+    it already under this hash."""
+
+    hash: str
+    at: datetime
+    body: Body | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A finder's word that a page exists. `url` is canonical, `fetch_url` as found; `hint` is what the finder says of
-    its version (a lastmod, say): while it stays the same, the page need not be looked at."""
+    its version (a lastmod, say): while it stays the same, the page need not be looked at. Of a page that is
+    `in_hand` the hint is the hash of its body, and nothing is ever fetched."""
 
     page_id: str
     url: str
     fetch_url: str
     host: str
     hint: str | None = None
+    in_hand: InHand | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,12 @@ class TaskState(StrEnum):
     EXPIRED = "expired"
 
 
+ASKED = 200
+"""Priority of work that a person waits for: before all that is done in the course of a cycle."""
+
+NO_HOST = "-"
+"""Stands for the host of a task that asks nobody, so that it waits for none."""
+
 OPEN_STATES = (TaskState.PENDING, TaskState.RUNNING, TaskState.FAILED)
 
 
@@ -66,6 +72,8 @@ class PageView:
     reader_hash: str | None
     content_type: str | None
     has_body: bool
+    failures: int = 0
+    hint_stayed: bool = False  # its finder has not said another version since it was last read
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,7 @@ class Task:
     lease_until: datetime
     forced: bool = False  # look without validators, whatever is known
     body_hash: str | None = None  # the body is in hand: nothing is fetched
+    replay_of: int | None = None  # the dead letter whose raw bytes are in hand
     stream: str | None = None
     cycle: int | None = None
     page: PageView | None = None

@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
+from recrawl.decide import pace
 from recrawl.errors import StoreUnavailable
-from recrawl.model.work import Task, TaskKind
+from recrawl.model.work import ASKED, Task, TaskKind
+from recrawl.run.inbox import Inbox
 from recrawl.run.owner import dead
 from recrawl.run.progress import Progress
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import PATIENCE, Courtesy
 from recrawl.steps.discover import discover, streams_of
 from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
 from recrawl.steps.settling import Settler
 from recrawl.steps.tools import Tools
-from recrawl.steps.visit import visit
-from recrawl.store import claim, cursor, cycle, leases, plan, reap, recordtables, runs, sources
+from recrawl.steps.visit import look_at, visit
+from recrawl.store import claim, close, cursor, cycle, leases, plan, reap, recordtables, runs, sources
 from recrawl.store.leases import LeaseLost
 from recrawl.store.settle import Settled
 
@@ -39,8 +44,21 @@ class Ending(StrEnum):
     FINISHED = "finished"
     FAILURES = "failures"  # to its end, with failures or dead letters
     WAITING = "waiting"  # the rest is not due yet
+    APPROVAL = "approval"  # too many pages would vanish: a person has to agree
     NOTHING = "nothing"  # discovery found nothing to work on
     INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What an operator asked for, done beside all cycles: nothing is discovered, and no other work is taken up.
+
+    `plan(store, now=, expires_at=)` makes tasks of priority ASKED until it makes none; `told` hears what each
+    transaction came to.
+    """
+
+    plan: Callable[..., int]
+    told: Callable[[list[Task], Settled], None] = lambda _tasks, _settled: None
 
 
 @dataclass(slots=True)
@@ -50,15 +68,18 @@ class Result:
     progress: Progress
     until: datetime | None = None
     troubles: tuple[Trouble, ...] = ()
+    closed: close.Closed | None = None
 
 
 class Engine:
-    """Brings one source up to date once: `await Engine(tools, progress).run()`."""
+    """Brings one source up to date once, or runs one errand: `await Engine(tools, progress).run()`."""
 
-    def __init__(self, tools: Tools, progress: Progress) -> None:
+    def __init__(self, tools: Tools, progress: Progress, errand: Errand | None = None) -> None:
         self._tools = tools
+        self._errand = errand
         self._progress = progress
         self._courtesy = Courtesy(tools)
+        self._control = Control(tools, partial(look_at, tools=tools, courtesy=self._courtesy))
         self._held: dict[int, Task] = {}
         self._jobs: dict[int, asyncio.Task[None]] = {}
         self._troubles: list[Trouble] = []
@@ -85,13 +106,15 @@ class Engine:
         writing = asyncio.create_task(settler.serve())
         writing.add_done_callback(lambda _: self._moved.set())
         renewing = asyncio.create_task(self._renew())
-        ending, complete = Ending.INTERRUPTED, False
+        ending: Ending = Ending.INTERRUPTED
+        closed: close.Closed | None = None
         try:
-            opened = await tools.db(cycle.begin, tools.source.name, streams_of(tools.source), tools.clock.now())
+            if self._errand is None:
+                await self._take_pushes(run)
+            opened = None if self._errand else await self._begin()
             await self._work(opened, settler, writing)
             await self._drain(settler, writing)
-            closed = None if self._stopping else await self._close(opened)
-            complete = bool(closed)
+            closed = await self._close(opened) if opened and not self._stopping else None
             ending = self._ending(closed)
         finally:
             under_way = [writing, renewing, *self._jobs.values()]
@@ -100,11 +123,29 @@ class Engine:
             await asyncio.gather(*under_way, return_exceptions=True)
             with suppress(StoreUnavailable):  # what ends the run is told; leases run out, and the run is buried later
                 await self._give_back()
-                counts = self._progress.summary()
+                await tools.experience.keep(tools, at_end=True)
+                counts, complete = self._progress.summary(), closed is not None and closed.complete
                 await tools.db(runs.end_run, run, state=ending, complete=complete, counts=counts, now=tools.clock.now())
-        return Result(ending, complete, self._progress, self._until, tuple(self._troubles))
+        return Result(ending, complete, self._progress, self._until, tuple(self._troubles), closed)
 
-    async def _work(self, opened: cycle.Cycle, settler: Settler, writing: asyncio.Task[None]) -> None:
+    async def _take_pushes(self, run: int) -> None:
+        """Settle what was pushed to this source and waits."""
+        source = self._tools.source
+
+        def told(counts: Counter[str]) -> None:
+            self._progress.add(Counter({f"pushed_{name}": count for name, count in counts.items()}))
+
+        inbox = Inbox(self._tools.store, {source.name: source}, self._tools.clock.now, told, self._tools.owner, run)
+        await self._tools.db(lambda _: inbox.prepare())
+        taken = 1
+        while taken and not self._stopping:
+            taken = await self._tools.db(lambda _: inbox.take())
+
+    async def _begin(self) -> cycle.Cycle:
+        tools = self._tools
+        return await tools.db(cycle.begin, tools.source.name, await streams_of(tools), tools.clock.now())
+
+    async def _work(self, opened: cycle.Cycle | None, settler: Settler, writing: asyncio.Task[None]) -> None:
         """Keep the hands full until there is nothing to take up any more."""
         room = 4 * self._tools.concurrency
         while not self._stopping:
@@ -121,12 +162,14 @@ class Engine:
                 if self._held:
                     self._moved.clear()
                     await self._moved.wait()
-                elif not await self._wait_for_others():
+                elif not await self._wait_for_others(opened):
                     return
 
     async def _claim(self, count: int) -> list[Task]:
         tools = self._tools
         now = tools.clock.now()
+        if self._courtesy.spent_until is not None:
+            return []
         claimed = await tools.db(
             claim.claim,
             count,
@@ -135,18 +178,31 @@ class Engine:
             now=now,
             until=now + LEASE,
             after=self._last_host,
+            floor=ASKED if self._errand else None,
         )
         if claimed:
             self._last_host = claimed[-1].host
         return claimed
 
-    async def _plan(self, opened: cycle.Cycle) -> int:
+    async def _plan(self, opened: cycle.Cycle | None) -> int:
         """Make tasks for what is due; pages that this cycle has looked at are due after it began, and wait."""
         tools = self._tools
         now = tools.clock.now()
         common = {"now": now, "expires_at": now + TASK_LIFE}
+        if self._errand or opened is None:
+            return await tools.db(self._errand.plan, **common) if self._errand else 0
         made = await tools.db(plan.plan_rereads, tools.source.name, tools.source.reader_hash, **common)
-        return made or await tools.db(plan.plan, tools.source.name, until=opened.started_at, **common)
+        most = 0 if made else await self._courtesy.left(plan.MOST)
+        if not most:
+            return made
+        return await tools.db(
+            plan.plan,
+            tools.source.name,
+            until=opened.started_at,
+            share=pace.share(tools.delay),
+            most=most,
+            **common,
+        )
 
     def _start(self, task: Task, settler: Settler) -> None:
         self._held[task.id] = task
@@ -159,7 +215,7 @@ class Engine:
             self._troubles += await discover(task, self._tools, self._courtesy, self._progress.add)
             self._held.pop(task.id, None)
             return
-        outcome = await visit(task, self._tools, self._courtesy)
+        outcome = await self._courtesy.judged(task, await visit(task, self._tools, self._control))
         self._progress.add(Counter(requests=outcome.look.requests))
         await settler.put(task, outcome)
 
@@ -179,6 +235,8 @@ class Engine:
             self._held.pop(task.id, None)
         self._progress.changes += settled.changed
         self._progress.add(settled.counts + Counter(lost=len(settled.lost)))
+        if self._errand:
+            self._errand.told(tasks, settled)
         self._moved.set()
 
     async def _drain(self, settler: Settler, writing: asyncio.Task[None]) -> None:
@@ -228,17 +286,20 @@ class Engine:
             await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
             await tools.db(runs.sweep, now - _SWEEP_AFTER)
 
-    async def _wait_for_others(self) -> bool:
+    async def _wait_for_others(self, opened: cycle.Cycle | None) -> bool:
         """Nothing is held and nothing can be claimed: wait for what is due soon, or for what others hold.
 
         False: nothing is left, or the rest is due too late for this run.
         """
         tools = self._tools
         now = tools.clock.now()
-        count, due = await tools.db(runs.open_work, tools.source.name, now)
+        least = {"floor": ASKED} if self._errand else {}
+        count, due = await tools.db(runs.open_work, tools.source.name, now, **least)
         self._progress.open_tasks = count
-        if not count:
+        spent = self._courtesy.spent_until
+        if not count and not (opened and spent and await self._still_due(opened)):
             return False
+        due = max(due or spent, spent) if spent else due
         if due is None:
             if await self._superseded():
                 return False
@@ -254,6 +315,10 @@ class Engine:
         self._reaped_at = None
         self._progress.waiting = None
         return True
+
+    async def _still_due(self, opened: cycle.Cycle) -> bool:
+        """Whether pages are due for which the budget had nothing left."""
+        return await self._tools.db(plan.anything_due, self._tools.source.name, opened.started_at)
 
     async def _superseded(self) -> bool:
         """Whether other workers serve this source by another declaration, or somebody paused it: then this run ends."""
@@ -273,20 +338,27 @@ class Engine:
         for wait in pending:
             wait.cancel()
 
-    async def _close(self, opened: cycle.Cycle) -> bool | None:
+    async def _close(self, opened: cycle.Cycle) -> close.Closed | None:
+        """End the cycle, and with it judge what has vanished."""
         tools = self._tools
-        for finder in tools.source.finders:
-            await tools.db(cursor.advance, tools.source.name, finder.stream, tools.clock.now())
-        return await tools.db(cycle.close, tools.source.name, opened.id, tools.clock.now())
+        for stream in (name for finder in tools.source.finders for name in finder.streams):
+            await tools.db(cursor.advance, tools.source.name, stream, tools.clock.now())
+        now, longest = tools.clock.now(), tools.rules.longest
+        closed = await tools.db(close.close, tools.source.name, opened.id, tools.source.deletion, now, longest=longest)
+        if closed is not None:
+            self._progress.vanished(closed.deleted, suspected=closed.suspected, held=closed.held)
+        return closed
 
-    def _ending(self, closed: bool | None) -> Ending:
+    def _ending(self, closed: close.Closed | None) -> Ending:
         if self._stopping:
             return Ending.INTERRUPTED
+        if closed is not None and closed.held:
+            return Ending.APPROVAL
         if self._until is not None:
             return Ending.WAITING
         if self._troubles and not self._progress.counts["found"] and not self._progress.looked_at:
             return Ending.NOTHING
-        if self._progress.dead or self._troubles or closed is False:
+        if self._progress.dead or self._troubles or (closed is not None and not closed.complete):
             return Ending.FAILURES
         return Ending.FINISHED
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 LOOKED_AT = (
@@ -22,7 +22,12 @@ LOOKED_AT = (
 )
 """The ways in which a look at a page ends; their sum is the number of pages looked at."""
 
-DEAD = ("quarantined", "invalid", "failed")
+VANISHED = ("suspected", "deleted", "held")
+
+PUSHED = ("pushed_new", "pushed_changed", "pushed_duplicates", "pushed_regressions", "pushed_dead")
+"""What became of records that were pushed and that this run took out of the inbox."""
+
+DEAD = ("quarantined", "invalid", "failed", "pushed_dead")
 
 
 @dataclass(slots=True)
@@ -41,6 +46,11 @@ class Progress:
         self.counts.update(counts)
         self.on_change(self)
 
+    def vanished(self, deleted: Sequence[str], *, suspected: int, held: int) -> None:
+        """What the end of the cycle made of pages that are absent or gone."""
+        self.changes += [("deleted", url) for url in deleted]
+        self.add(Counter(deleted=len(deleted), suspected=suspected, held=held))
+
     @property
     def looked_at(self) -> int:
         return sum(self.counts[name] for name in LOOKED_AT)
@@ -51,5 +61,6 @@ class Progress:
 
     def summary(self) -> dict[str, int]:
         """All lines, those that are 0 too, so that two runs can be compared."""
-        names = ("found", "unchanged_hint", *LOOKED_AT, "postponed", "lost", "requests", "off_site", "bad_urls")
+        others = ("postponed", "lost", "requests", "off_site", "bad_urls")
+        names = ("found", "unchanged_hint", *LOOKED_AT, *VANISHED, *others, *PUSHED)
         return {name: self.counts[name] for name in names} | {"looked_at": self.looked_at, "dead": self.dead}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -20,10 +21,11 @@ from recrawl.declare.policies import seconds
 from recrawl.fetch.guard import AddressRule
 from recrawl.fetch.http import HttpClient
 from recrawl.run.clock import Clock, VirtualClock
-from recrawl.run.engine import Engine, Result
+from recrawl.run.engine import Engine, Errand, Result
 from recrawl.run.owner import own_name
 from recrawl.run.progress import Progress
 from recrawl.steps import parsers
+from recrawl.steps.keys import secrets_of
 from recrawl.steps.tools import Tools
 from recrawl.store import migrate
 from recrawl.store.database import Store, open_store
@@ -67,11 +69,18 @@ def the_clock() -> Clock:
 
 @asynccontextmanager
 async def tools_for(
-    declared: Declared, store: Store, *, concurrency: int | None = None, delay: float | None = None, processes: int = 0
+    declared: Declared,
+    store: Store,
+    *,
+    concurrency: int | None = None,
+    delay: float | None = None,
+    processes: int = 0,
+    full: bool = False,
 ) -> AsyncIterator[Tools]:
     """Everything that the steps need for one source, closed again at the end."""
     settings = Settings()
     source = declared.source
+    secrets = secrets_of(source, os.environ)
     clock = the_clock()
     at_once = concurrency or source.pace.concurrency
     writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recrawl-writer")
@@ -90,6 +99,8 @@ async def tools_for(
                 parsers=pool,
                 concurrency=at_once,
                 delay=seconds(source.pace.delay) if delay is None else delay,
+                secrets=secrets,
+                full=full,
             )
     finally:
         writer.shutdown()
@@ -120,13 +131,20 @@ async def sync_source(
     concurrency: int | None = None,
     delay: float | None = None,
     processes: int = 0,
+    errand: Errand | None = None,
+    full: bool = False,
     prepare: Callable[[Engine, Progress], None] = lambda _engine, _progress: None,
 ) -> Result:
-    """Bring one source up to date. `prepare` is given the engine (to stop it) and its progress (to watch it)."""
+    """Bring one source up to date, or run one errand over it; `full` reads everything where only changes are due.
+
+    `prepare` is given the engine (to stop it) and its progress (to watch it).
+    """
     migrate.ready(store)
     sys.setswitchinterval(SWITCH_SECONDS)
-    async with tools_for(declared, store, concurrency=concurrency, delay=delay, processes=processes) as tools:
+    async with tools_for(
+        declared, store, concurrency=concurrency, delay=delay, processes=processes, full=full
+    ) as tools:
         progress = Progress(declared.source.name)
-        engine = Engine(tools, progress)
+        engine = Engine(tools, progress, errand)
         prepare(engine, progress)
         return await engine.run()

@@ -1,4 +1,4 @@
-"""Politeness towards hosts: robots.txt, request slots, back-off, and how many requests are under way at once."""
+"""Politeness towards hosts: robots.txt, request slots, budgets, back-off, how many requests are under way at once."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from recrawl.decide import pace
+from recrawl.decide import budget, pace
 from recrawl.decide.answers import look_of
 from recrawl.decide.retry import retry_after
 from recrawl.decide.urls import canonical_url, host_of, origin
 from recrawl.fetch.http import USER_AGENT
 from recrawl.fetch.robots import crawl_delay, robots_allows, rules_for_status
 from recrawl.model.fetched import Answer, Failure, Request
-from recrawl.model.outcome import Broken, Outcome, Refused, Throttled
+from recrawl.model.outcome import Broken, Look, Outcome, Refused, Throttled
+from recrawl.model.work import Task
+from recrawl.steps import trouble
+from recrawl.steps.budget import Purse
 from recrawl.steps.tools import Tools
+from recrawl.steps.trouble import Standing
 from recrawl.store import hosts
+from recrawl.store.budgets import host_scope, source_scope
 
 _ROBOTS_LIFE = 86_400.0  # RFC 9309 section 2.4: no longer than 24 hours
 _ROBOTS_STALE = 30 * 86_400.0
@@ -32,6 +37,8 @@ _AHEAD = 4  # slots taken in one statement
 class _HostState:
     known: hosts.Host
     gate: asyncio.Semaphore
+    purse: Purse
+    standing: Standing
     slots: deque[float] = field(default_factory=deque)
     latency: float | None = None
     asked: int = 0
@@ -39,11 +46,20 @@ class _HostState:
 
 
 class TooFar(Exception):
-    """The next request slot of a host is further away than a run waits for."""
+    """The next request to a host may be made no sooner than at `until`, and that is not waited for.
 
-    def __init__(self, until: datetime) -> None:
-        super().__init__(f"no request slot before {until:%Y-%m-%d %H:%M:%S} UTC")
+    `host_wide`: nobody may ask this host before; else only this source may not.
+    """
+
+    def __init__(self, until: datetime, why: str = "no request slot is free", *, host_wide: bool = True) -> None:
+        super().__init__(f"{why} before {until:%Y-%m-%d %H:%M:%S} UTC")
         self.until = until
+        self.host_wide = host_wide
+
+    def as_outcome(self, url: str, now: datetime) -> Throttled:
+        """What that means for the task of a URL: it waits."""
+        look = Look(at=now, url=url)
+        return Throttled(look=look, until=self.until, message=str(self), host_wide=self.host_wide)
 
 
 class Courtesy:
@@ -51,6 +67,8 @@ class Courtesy:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
+        self._budget = tools.source.budget
+        self._purse = Purse(tools, source_scope(tools.source.name), budget.of_source(self._budget))
         self._hosts: dict[str, _HostState] = {}
         self._loading: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.waiting: set[asyncio.Task[Any]] = set()
@@ -64,11 +82,25 @@ class Courtesy:
         try:
             with self._in_line():
                 await self._wait(state)
-            answer = await self._tools.client.fetch(request, before_hop=self._before_hop)
+            answer = await self._tools.client.fetch(self._tools.keys.signed(request), before_hop=self._before_hop)
         finally:
             state.gate.release()
         self._note(state, answer)
         return answer
+
+    async def judged(self, task: Task, outcome: Outcome) -> Outcome:
+        """Note how a look at a host ended; what fails while the host is in trouble waits, and spends no attempt."""
+        return await trouble.judged(task, outcome, (await self._host(task.host)).standing, self._tools)
+
+    async def left(self, count: int) -> int:
+        """How many of `count` requests the source's budget still allows."""
+        return await self._purse.left(count)
+
+    @property
+    def spent_until(self) -> datetime | None:
+        """When the source's budget allows a request again, where none is left of it."""
+        until = self._purse.empty_until
+        return until if until is not None and until > self._tools.clock.now() else None
 
     @contextmanager
     def _in_line(self) -> Iterator[None]:
@@ -104,7 +136,13 @@ class Courtesy:
                 state = self._hosts.get(name)
                 if state is None:
                     known = await self._tools.db(hosts.host, name)
-                    state = _HostState(known, asyncio.Semaphore(self._tools.concurrency), latency=known.latency)
+                    state = _HostState(
+                        known,
+                        asyncio.Semaphore(self._tools.concurrency),
+                        Purse(self._tools, host_scope(name), budget.of_host(self._budget)),
+                        Standing(known.troubles, datetime.fromtimestamp(known.backoff_until, UTC)),
+                        latency=known.latency,
+                    )
                     self._hosts[name] = state
         return state
 
@@ -121,6 +159,9 @@ class Courtesy:
         """Wait for the next request slot of a host. Slots are handed out by the store, some at a time."""
         delay = self._delay(state)
         clock = self._tools.clock
+        if state.standing.until > clock.now():
+            raise TooFar(state.standing.until, f"{state.known.host} is left alone: it is not asked")
+        await self._spend(state)
         if delay <= 0:
             return
         if not state.slots:
@@ -131,6 +172,13 @@ class Courtesy:
         if wait > PATIENCE:
             raise TooFar(datetime.fromtimestamp(slot, UTC))
         await clock.sleep(wait)
+
+    async def _spend(self, state: _HostState) -> None:
+        """Take one request out of the budgets of the source and of the host."""
+        if until := await self._purse.take():
+            raise TooFar(until, f"the source's budget is used up: {state.known.host} is not asked", host_wide=False)
+        if until := await state.purse.take():
+            raise TooFar(until, f"its budget is used up: {state.known.host} is not asked")
 
     async def _before_hop(self, url: str) -> str | None:
         """Pace and robots of the host that a redirect leads to; why it must not be followed, or None."""
@@ -160,9 +208,7 @@ class Courtesy:
                 # Unreachable: an older copy may serve for thirty days, else nothing is fetched (RFC 9309 2.3.1.4).
                 return None if age is not None and age < _ROBOTS_STALE else self._unreadable(answer, address, now)
             await self._tools.db(hosts.remember_robots, state.known.host, text, now)
-            state.known = hosts.Host(
-                state.known.host, state.known.backoff_until, state.known.latency, text, now.timestamp()
-            )
+            state.known = replace(state.known, robots=text, robots_at=now.timestamp())
             return None
 
     async def _robots_answer(self, address: str) -> Answer | Failure:

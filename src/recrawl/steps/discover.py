@@ -12,16 +12,17 @@ import orjson
 from recrawl.decide.lifecycle import TaskEvent, task_after
 from recrawl.decide.retry import backoff
 from recrawl.decide.urls import canonical_url, host_of, origin
-from recrawl.declare import Auto, Feed, Finder, Sitemap, Source, Urls
+from recrawl.declare import Api, Auto, Feed, Finder, Sitemap, Urls
 from recrawl.discover.walk import BATCH, Listed
 from recrawl.extract.document import Document
 from recrawl.extract.page import feeds_of
 from recrawl.fetch.robots import robots_sitemaps
 from recrawl.model.fetched import Answer, Page, Request
-from recrawl.model.outcome import Look, Throttled
+from recrawl.model.outcome import Throttled
 from recrawl.model.record import Json
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, Task, TaskState
+from recrawl.steps.api import is_due, walk_api
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.documents import Stream, Trouble, open_stream, sight, sightings, trouble_of, visit_document
 from recrawl.steps.tools import Tools
@@ -30,11 +31,13 @@ from recrawl.store import cursor, cycle, documents, hosts, leases, notes
 _MOST_DOCUMENTS = 100_000
 
 
-def streams_of(source: Source) -> list[cycle.Stream]:
-    """The streams of a source, one per finder."""
+async def streams_of(tools: Tools) -> list[cycle.Stream]:
+    """The streams of a source that this cycle walks: of each finder its own, and what is due of the others."""
     return [
-        cycle.Stream(finder.stream, host_of(canonical_url(finder.addresses[0])), finder.exhaustive)
-        for finder in source.finders
+        cycle.Stream(name, host_of(canonical_url(finder.addresses[0])), exhaustive)
+        for finder in tools.source.finders
+        for name, exhaustive in finder.streams.items()
+        if name == finder.stream or await is_due(tools, name)
     ]
 
 
@@ -43,7 +46,7 @@ async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[
 
     Documents that were read in this cycle are not read again, so a task that is tried again goes on where it stopped.
     """
-    finder = next((finder for finder in tools.source.finders if finder.stream == task.stream), None)
+    finder = next((finder for finder in tools.source.finders if task.stream in finder.streams), None)
     if finder is None:
         await tools.db(leases.end_task, task.id, task.token, _done(), tools.clock.now())
         return []
@@ -51,7 +54,7 @@ async def discover(task: Task, tools: Tools, courtesy: Courtesy, told: Callable[
     try:
         await _walk(stream, finder)
     except TooFar as error:
-        wait = Throttled(look=Look(at=tools.clock.now(), url=finder.addresses[0]), until=error.until)
+        wait = error.as_outcome(finder.addresses[0], tools.clock.now())
         stream.troubles.append(Trouble(finder.addresses[0], "throttled", str(error), again=True, wait=wait))
     await _end(stream)
     return stream.troubles
@@ -65,6 +68,8 @@ async def _walk(stream: Stream, finder: Finder) -> None:
             await visit_document(stream, url, feed=True)
         case Urls():
             await _read_list(stream, finder)
+        case Api():
+            await walk_api(stream, finder)
         case Auto(url=url):
             await _find_by_itself(stream, url)
         case _:
@@ -160,7 +165,7 @@ async def _end(stream: Stream) -> None:
     now = tools.clock.now()
     again = [trouble for trouble in stream.troubles if trouble.again]
     if not stream.troubles:
-        exhaustive = stream.finder.exhaustive and not stream.kinds & {"rss", "atom", "json", "rdf"}
+        exhaustive = stream.finder.streams[stream.name] and not stream.kinds & {"rss", "atom", "json", "rdf"}
         await tools.db(
             cursor.end_stream,
             task.source,
@@ -173,7 +178,7 @@ async def _end(stream: Stream) -> None:
         await tools.db(notes.resolve_documents, task.source, stream.name, now)
         await tools.db(leases.end_task, task.id, task.token, _done(), now)
         return
-    wait = max((trouble.wait.until for trouble in again if trouble.wait), default=None)
+    wait = max((trouble.wait for trouble in again if trouble.wait), key=lambda wait: wait.until, default=None)
     hopeless = all(trouble.kind == "unknown_host" for trouble in again)
     if wait is not None or (again and not hopeless and task.attempt < tools.source.max_attempts):
         await _postpone(stream, again[0], wait, now)
@@ -192,14 +197,14 @@ async def _end(stream: Stream) -> None:
     await tools.db(leases.end_task, task.id, task.token, end, now)
 
 
-async def _postpone(stream: Stream, trouble: Trouble, wait: datetime | None, now: datetime) -> None:
+async def _postpone(stream: Stream, trouble: Trouble, wait: Throttled | None, now: datetime) -> None:
     tools, task = stream.tools, stream.task
-    if wait is not None:
-        await tools.db(hosts.hold, task.host, wait)
+    if wait is not None and wait.host_wide:
+        await tools.db(hosts.hold, task.host, wait.until)
     end = TaskEnd(
         state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
         stage=Stage.FETCH,
-        due_at=wait or now + backoff(task.attempt, tools.chance.random()),
+        due_at=wait.until if wait else now + backoff(task.attempt, tools.chance.random()),
         error_class=trouble.kind,
         error=trouble.message,
         refund=wait is not None,

@@ -10,11 +10,11 @@ from datetime import timedelta
 from hashlib import sha256
 
 from recrawl.decide.answers import look_of, meaning
-from recrawl.decide.urls import canonical_url, host_of, site_of
+from recrawl.decide.urls import canonical_url, host_of, origin, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
 from recrawl.model.fetched import Answer, Failure, Request, Validators
-from recrawl.model.outcome import Broken, Gone, Look, Outcome, Quarantined, Refused, Rejected, Throttled
+from recrawl.model.outcome import Broken, Gone, Outcome, Quarantined, Refused, Rejected, Throttled
 from recrawl.model.record import Json
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import Task
@@ -138,19 +138,24 @@ async def _take_in(
     children = list(dict.fromkeys(_absolute(listing.children)))
     if children:
         await tools.db(documents.adopt, task.id, task.token, task.source, stream.name, known.id, reading, children)
+    # Far more often a fault than the truth: it is believed when the next cycle finds the same.
+    emptied = listing.complete and not done and not children and await tools.db(documents.is_emptied, known)
     await tools.db(
         documents.end_reading,
         task.id,
         task.token,
         known,
         cycle=stream.cycle,
-        kind=listing.kind,
+        kind=documents.EMPTIED if emptied else listing.kind,
         body_hash=hashed,
         validators=answer.validators,
         spec=tools.source.spec_hash,
-        complete=listing.complete,
+        complete=listing.complete and not emptied,
     )
     stream.kinds.add(listing.kind)
+    if emptied:
+        message = f"{known.url} lists nothing, and did before: believed when the next sync finds the same"
+        stream.troubles.append(Trouble(known.url, "emptied", message, again=False))
     if not listing.complete:
         problem = listing.problems[0] if listing.problems else "it is cut short"
         stream.troubles.append(
@@ -188,7 +193,7 @@ def sightings(stream: Stream, listed: Iterable[Listed]) -> list[Sighting]:
     return list(found.values())
 
 
-async def sight(stream: Stream, document: int, reading: int, found: list[Sighting], point: Json) -> Seen:
+async def sight(stream: Stream, document: int | None, reading: int, found: list[Sighting], point: Json) -> Seen:
     """One batch through `see`."""
     tools, task = stream.tools, stream.task
     now = tools.clock.now()
@@ -211,33 +216,45 @@ async def sight(stream: Stream, document: int, reading: int, found: list[Sightin
 
 async def _fetch(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
     """Fetch a document, or tell why there is none."""
-    try:
-        return await _follow(stream, url, validators)
-    except TooFar as error:
-        wait = Throttled(look=Look(at=stream.tools.clock.now(), url=url), until=error.until)
-        return Trouble(url, "throttled", f"{url}: {error}", again=True, wait=wait)
-
-
-async def _follow(stream: Stream, url: str, validators: Validators) -> Answer | Trouble:
-    """Ask for a document. A moved one is followed: where it stands is its own business."""
-    asked = url
-    for _ in range(6):
-        try:
-            host = host_of(canonical_url(asked))
-        except ValueError as error:
-            return Trouble(url, "bad_redirect", f"{url} leads to an address of no use: {error}", again=False)
-        refusal = await stream.courtesy.refusal(asked, host)
-        if refusal is not None:
-            return trouble_of(url, refusal)
-        answer = await stream.courtesy.fetch(Request(asked, validators), host)
-        stream.count(requests=1)
-        if isinstance(answer, Failure) or answer.location is None:
-            break
-        asked, validators = answer.location, Validators()
-    else:
-        return Trouble(url, "too_many_redirects", f"{url} is moved on and on", again=False)
+    answer = await ask(stream, Request(url, validators))
     if isinstance(answer, Answer) and (answer.status == 200 or (answer.status == 304 and answer.conditional)):
         return answer
+    return answer if isinstance(answer, Trouble) else failed(stream, url, answer)
+
+
+async def ask(stream: Stream, request: Request) -> Answer | Failure | Trouble:
+    """What comes back for a request of discovery, whatever its status; a trouble where it could not be made."""
+    try:
+        return await _follow(stream, request)
+    except TooFar as error:
+        wait = error.as_outcome(request.url, stream.tools.clock.now())
+        return Trouble(request.url, "throttled", f"{request.url}: {error}", again=True, wait=wait)
+
+
+async def _follow(stream: Stream, request: Request) -> Answer | Failure | Trouble:
+    """Ask for a document. A moved one is followed: where it stands is its own business."""
+    url = request.url
+    for _ in range(6):
+        try:
+            host = host_of(canonical_url(request.url))
+        except ValueError as error:
+            return Trouble(url, "bad_redirect", f"{url} leads to an address of no use: {error}", again=False)
+        refusal = await stream.courtesy.refusal(request.url, host)
+        if refusal is not None:
+            return trouble_of(url, refusal)
+        answer = await stream.courtesy.fetch(request, host)
+        stream.count(requests=1)
+        if isinstance(answer, Failure) or answer.location is None:
+            return answer
+        if request.method != "GET":
+            return Trouble(url, "moved", f"{url} is moved to {answer.location}: declare that address", again=False)
+        kept = request.headers if origin(answer.location) == origin(request.url) else ()
+        request = Request(answer.location, headers=kept)
+    return Trouble(url, "too_many_redirects", f"{url} is moved on and on", again=False)
+
+
+def failed(stream: Stream, url: str, answer: Answer | Failure) -> Trouble:
+    """The trouble that an answer without a document is."""
     look = look_of(answer, url, 1)
     tools = stream.tools
     found = meaning(answer, look, has_body=False, now=tools.clock.now(), max_wait=tools.max_wait)

@@ -10,9 +10,12 @@ from recrawl.decide.urls import canonical_url
 from recrawl.declare import Source
 from recrawl.declare.specs import RecordSpec
 from recrawl.errors import RecrawlError
-from recrawl.extract.page import extract
+from recrawl.extract.document import Document
+from recrawl.extract.page import extract_from
+from recrawl.extract.signals import signals_of
 from recrawl.model.fetched import Page
 from recrawl.model.record import FieldError, RecordRow
+from recrawl.model.signals import Signals
 from recrawl.model.work import Stage
 
 
@@ -30,21 +33,25 @@ class Reading:
     stage: Stage = Stage.SETTLE
     reason: str | None = None
     errors: tuple[FieldError, ...] = ()
+    signals: Signals | None = None  # None of a body that nothing can be told of
 
 
 def read(page: Page, source: Source) -> Reading:
     """Read a page by its source's rules. Whatever is wrong with the page is a value; only our own faults raise."""
+    document = Document(page)
     try:
-        found = extract(page, source)
+        found = extract_from(document, source)
     except RecrawlError as error:
-        return Reading(stage=Stage.EXTRACT, reason=str(error))
+        return Reading(stage=Stage.EXTRACT, reason=str(error), signals=_signals(document))
+    signals = _signals(document, found.structure_hash)
     if not found.rows:
-        return Reading(stage=Stage.EXTRACT, reason="no record was found on the page")
+        return Reading(stage=Stage.EXTRACT, reason="no record was found on the page", signals=signals)
     context = CleanContext(page.fetched_at, source.zone, source.currency, found.base)
     rows, errors = clean_records([(raw.spec, raw.values) for raw in found.rows], context)
     if errors:
         told = "; ".join(f"{error.field}: {error.message}" for error in errors[:3])
-        return Reading(stage=Stage.CLEAN, reason=f"not valid data: {told}", errors=tuple(errors))
+        reason = f"not valid data: {told}"
+        return Reading(stage=Stage.CLEAN, reason=reason, errors=tuple(errors), signals=signals)
     specs = {raw.spec.table: raw.spec for raw in found.rows}
     first = specs[rows[0].table]
     return Reading(
@@ -52,10 +59,23 @@ def read(page: Page, source: Source) -> Reading:
         specs=tuple(specs.values()),
         structure_hash=found.structure_hash,
         canonical=_canonical(found.canonical, page, source),
-        page_id=_page_id(rows, specs, source),
-        source_version=_text(rows[0], first.version),
-        source_updated_at=_instant(rows[0], first.updated),
+        page_id=page_id_in(rows, specs, source),
+        source_version=text_in(rows[0], first.version),
+        source_updated_at=instant_in(rows[0], first.updated),
+        signals=signals,
     )
+
+
+def signals_in(page: Page) -> Signals | None:
+    """What a stored body looks like."""
+    return _signals(Document(page))
+
+
+def _signals(document: Document, structure: str | None = None) -> Signals | None:
+    try:
+        return signals_of(document, structure)
+    except RecrawlError:
+        return None
 
 
 def _canonical(url: str | None, page: Page, source: Source) -> str | None:
@@ -73,7 +93,7 @@ def _canonical(url: str | None, page: Page, source: Source) -> str | None:
     return named
 
 
-def _page_id(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source) -> str | None:
+def page_id_in(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source) -> str | None:
     """The business id of the page, where fields tell it: that of the first record that has them all."""
     names = source.page_fields
     if not names:
@@ -84,11 +104,13 @@ def _page_id(rows: list[RecordRow], specs: dict[str, RecordSpec], source: Source
     return None
 
 
-def _text(row: RecordRow, field: str | None) -> str | None:
+def text_in(row: RecordRow, field: str | None) -> str | None:
+    """The value of a field as text; None of no field."""
     value = row.data.get(field) if field else None
     return None if value is None else str(value)
 
 
-def _instant(row: RecordRow, field: str | None) -> datetime | None:
+def instant_in(row: RecordRow, field: str | None) -> datetime | None:
+    """The time that a field holds; None of no field."""
     value = row.data.get(field) if field else None
     return datetime.fromisoformat(value) if isinstance(value, str) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +14,8 @@ from recrawl.decide.settlement import Rules
 from recrawl.declare import Source
 from recrawl.declare.policies import seconds
 from recrawl.fetch.http import HttpClient
+from recrawl.steps.experience import Experience
+from recrawl.steps.keys import Keyring
 from recrawl.store.database import Store
 
 P = ParamSpec("P")
@@ -46,11 +48,16 @@ class Tools:
     parsers: Executor | None = None
     concurrency: int = 4
     delay: float = 0.25
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    full: bool = False  # read everything now, whenever it was read last
+    keys: Keyring = field(init=False)
     rules: Rules = field(init=False)
     max_wait: float = field(init=False)
+    experience: Experience = field(default_factory=Experience)
 
     def __post_init__(self) -> None:
         source = self.source
+        self.keys = Keyring(source, self.secrets)
         self.max_wait = seconds(source.max_wait)
         self.rules = Rules(
             order=source.order,
@@ -58,6 +65,8 @@ class Tools:
             shortest=seconds(source.revisit.min),
             longest=seconds(source.revisit.max),
             reader_hash=source.reader_hash,
+            confirm_after=source.deletion.confirm_after,
+            confirm_gap=seconds(source.deletion.confirm_gap),
         )
 
     async def db(self, verb: Callable[Concatenate[Store, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

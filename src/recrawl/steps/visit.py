@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from recrawl.clean.fingerprint import content_hash, settle_moments
 from recrawl.decide.answers import AskAgain, Content, NotModified, Redirected, look_of, meaning
-from recrawl.decide.urls import site_of
+from recrawl.decide.urls import host_of, site_of
 from recrawl.declare.specs import Kind
 from recrawl.model.fetched import Answer, Page, Request, Validators
 from recrawl.model.outcome import (
@@ -22,42 +22,70 @@ from recrawl.model.outcome import (
     Moved,
     Outcome,
     Quarantined,
-    Throttled,
     Unchanged,
 )
 from recrawl.model.record import RecordRow
 from recrawl.model.sighting import Sighting
-from recrawl.model.work import PageState, PageView, Task
+from recrawl.model.work import NO_HOST, PageState, PageView, Task
 from recrawl.steps import parsers
+from recrawl.steps.control import Control
 from recrawl.steps.courtesy import Courtesy, TooFar
+from recrawl.steps.experience import looks_into, sends_validators
 from recrawl.steps.identify import identify
+from recrawl.steps.inline import told_of
+from recrawl.steps.judgement import doubt, mass_move
 from recrawl.steps.read import Reading
 from recrawl.steps.tools import Tools
 from recrawl.store import contents, recordtables
 
 
-async def visit(task: Task, tools: Tools, courtesy: Courtesy) -> Outcome:
+async def visit(task: Task, tools: Tools, control: Control) -> Outcome:
     """Look at the page of a task. Never raises for anything that a server, a network or a page does."""
     page = task.page
     assert page is not None
-    if task.body_hash is not None:
-        return await _reread(task, page, tools)
+    if (stored := await _in_hand(task, page, tools)) is not None:
+        look = Look(
+            at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type
+        )
+        raw_hash = task.body_hash or sha256(stored.body).hexdigest()
+        return await _judge_content(page, look, stored.body, raw_hash, tools, in_hand=task.body_hash is not None)
+    await tools.experience.load(tools)
+    host = host_of(page.fetch_url) if task.host == NO_HOST else task.host
     try:
-        return await _look(task, page, tools, courtesy)
+        outcome = await control.look(page, host, forced=task.forced)
     except TooFar as error:
-        look = Look(at=tools.clock.now(), url=page.fetch_url)
-        return Throttled(look=look, until=error.until)
+        return error.as_outcome(page.fetch_url, tools.clock.now())
+    _learn(task, page, outcome, tools)
+    await tools.experience.keep(tools)
+    return outcome
+
+
+def _learn(task: Task, page: PageView, outcome: Outcome, tools: Tools) -> None:
+    """What a good look at a known page says of its source."""
+    if not isinstance(outcome, Changed | Unchanged) or not page.version:
+        return
+    moved = bool(outcome.structure_hash and page.structure_hash) and outcome.structure_hash != page.structure_hash
+    tools.experience.looked(moved=moved)
+    full = not outcome.look.conditional or tools.experience.validators_believed(task.host)
+    if page.hint_stayed and page.status is PageState.ACTIVE and full:
+        tools.experience.checked_hint(page.id, true=isinstance(outcome, Unchanged))
 
 
 _MOST_REQUESTS = 6
 
 
-async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) -> Outcome:
-    """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now."""
-    url, host = page.fetch_url, task.host
-    trusted = page.has_body and page.status is not PageState.FAILING and not task.forced and _same_rules(page, tools)
+async def look_at(page: PageView, host: str, *, forced: bool = False, tools: Tools, courtesy: Courtesy) -> Outcome:
+    """Ask for the page, once more where the answer makes that necessary: without validators, or where it stands now.
+
+    A share of answers that say "not modified" is looked into at once, for ever, by a request without validators.
+    Raises TooFar.
+    """
+    url = page.fetch_url
+    trusted = page.has_body and page.status is not PageState.FAILING and not forced and _same_rules(page, tools)
+    trusted = trusted and sends_validators(tools.experience, host, tools.chance.random)
     known = page.validators if trusted else Validators()
     asked_again = 0
+    checked: str | None = None
     for requests in range(1, _MOST_REQUESTS + 1):
         refusal = await courtesy.refusal(url, host)
         if refusal is not None:
@@ -68,6 +96,10 @@ async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) ->
         known = Validators()
         if isinstance(found, AskAgain) and not asked_again:
             asked_again = requests
+        elif isinstance(found, NotModified) and looks_into(
+            tools.experience, host, tools.source.forced_looks, tools.chance.random
+        ):
+            checked = host
         elif isinstance(found, Redirected) and (same := _same_page(page, found.target, tools)) is not None:
             url, host = same.fetch_url, same.host
         else:
@@ -80,10 +112,13 @@ async def _look(task: Task, page: PageView, tools: Tools, courtesy: Courtesy) ->
         case Redirected(target):
             if _same_page(page, target, tools) is not None:
                 return Broken(look=look, kind="redirect_loop", message=f"{page.fetch_url} is moved to itself")
-            return _moved(look, target, tools)
+            return await _moved(page, look, target, tools)
         case Content():
             assert isinstance(answer, Answer)
-            return await _judge_bytes(page, look, answer.body, tools)
+            outcome = await _judge_bytes(page, look, answer.body, tools)
+            if checked is not None and isinstance(outcome, Changed | Unchanged):
+                tools.experience.checked_validators(checked, true=isinstance(outcome, Unchanged))
+            return outcome
         case outcome:
             return outcome
 
@@ -105,14 +140,16 @@ def _same_page(page: PageView, target: str, tools: Tools) -> Sighting | None:
     return sighting if sighting.page_id == page.page_id or sighting.url == page.url else None
 
 
-def _moved(look: Look, target: str, tools: Tools) -> Outcome:
+async def _moved(page: PageView, look: Look, target: str, tools: Tools) -> Outcome:
     try:
         sighting = identify(tools.source, target, None)
     except ValueError as error:
         return Broken(look=look, kind="bad_redirect", message=f"{look.url} moved to an address of no use: {error}")
     if site_of(sighting.host) not in {site_of(host) for host in tools.source.named_hosts}:
         reason = f"moved to another site, {target}: name its host in hosts=[...] if that is right"
-        return Quarantined(look=look, reason=reason)
+        return Quarantined(look=look, reason=reason, name="another site")
+    if (many := await mass_move(page, look, sighting.url, tools)) is not None:
+        return many
     return Moved(
         look=look, page_id=sighting.page_id, url=sighting.url, fetch_url=sighting.fetch_url, host=sighting.host
     )
@@ -121,35 +158,58 @@ def _moved(look: Look, target: str, tools: Tools) -> Outcome:
 async def _judge_bytes(page: PageView, look: Look, body: bytes, tools: Tools) -> Outcome:
     """Equal bytes read by equal rules need no reading."""
     raw_hash = sha256(body).hexdigest()
-    if raw_hash == page.raw_hash and page.status is not PageState.FAILING and _same_rules(page, tools) and page.version:
+    known = raw_hash == page.raw_hash and page.has_body and bool(page.version)
+    if known and page.status is not PageState.FAILING and _same_rules(page, tools):
         return Unchanged(look=look, by=By.RAW, raw_hash=raw_hash, reader_hash=_rules(tools))
     return await _judge_content(page, look, body, raw_hash, tools)
 
 
-async def _reread(task: Task, page: PageView, tools: Tools) -> Outcome:
-    """The rules changed: read the stored body again; nothing is fetched."""
-    assert task.body_hash is not None
-    stored = await tools.db(contents.last_look, page.id, task.body_hash)
-    look = Look(at=stored.fetched_at, url=page.fetch_url, final_url=stored.final_url, content_type=stored.content_type)
-    return await _judge_content(page, look, stored.body, task.body_hash, tools, reread=True)
+async def _in_hand(task: Task, page: PageView, tools: Tools) -> contents.StoredLook | None:
+    """The body that a task brings along: nothing is fetched for it. None where it brings none, or it is gone."""
+    if task.body_hash is not None:
+        return await tools.db(contents.last_look, page.id, task.body_hash)
+    if task.replay_of is not None:
+        return await tools.db(contents.buried_look, task.replay_of)
+    return None
 
 
 async def _judge_content(
-    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, reread: bool = False
+    page: PageView, look: Look, body: bytes, raw_hash: str, tools: Tools, *, in_hand: bool = False
 ) -> Outcome:
-    """Read the body, and compare what it says with what is stored."""
+    """Read the body, and compare what it says with what is stored. What was fetched may be something else than the
+    page; what was in hand is what it was taken for."""
     source = tools.source
+    fetched = look.requests > 0
     final_url = look.final_url or page.fetch_url
     reading = await parsers.read(Page(page.url, final_url, body, look.content_type, look.at), tools)
-    if reading.reason is not None:
+    rows: tuple[RecordRow, ...] = ()
+    content = None
+    if reading.reason is None:
+        await tools.db(recordtables.ensure, reading.specs)
+        rows = await _with_known_moments(page, reading, tools)
+        content = content_hash(rows)
+    same = content is not None and content == page.content_hash and bool(page.version)
+    reread = raw_hash == page.raw_hash and bool(page.version)
+    away = final_url != page.fetch_url and _same_page(page, final_url, tools) is None
+    if not same and fetched:
+        finding = await doubt(page, look, reading, tools, away=away)
+        if finding is not None:
+            signs = tuple((sign.name, sign.weight, sign.told) for sign in finding.signs)
+            return Quarantined(look=look, reason=finding.reason, name=finding.name, signs=signs, raw=body)
+    if content is None:
         return Invalid(
-            look=look, stage=reading.stage, reason=reading.reason, errors=reading.errors, raw=body, raw_hash=raw_hash
+            look=look,
+            stage=reading.stage,
+            reason=reading.reason or "",
+            errors=reading.errors,
+            raw=body,
+            raw_hash=raw_hash,
         )
-    await tools.db(recordtables.ensure, reading.specs)
-    rows = await _with_known_moments(page, reading, tools)
-    content = content_hash(rows)
-    kept = None if reread else Body(raw_hash, "plain", len(body), body)
-    if content == page.content_hash and page.version:
+    if fetched:
+        tools.experience.good(page.id, reading.signals, away=away)
+    kept = None if in_hand else Body(raw_hash, "plain", len(body), body)
+    told = told_of(page.url, body, source)
+    if same:
         return Unchanged(
             look=look,
             by=By.CONTENT,
@@ -158,6 +218,7 @@ async def _judge_content(
             structure_hash=reading.structure_hash,
             body=kept,
             rows=rows,
+            reread=in_hand and reread,
         )
     return Changed(
         look=look,
@@ -169,9 +230,9 @@ async def _judge_content(
         body=kept,
         page_id=reading.page_id,
         canonical=reading.canonical,
-        source_version=reading.source_version,
-        source_updated_at=reading.source_updated_at,
-        reread=reread or (raw_hash == page.raw_hash and bool(page.version)),
+        source_version=reading.source_version or told.version,
+        source_updated_at=reading.source_updated_at or told.updated,
+        reread=reread,
     )
 
 

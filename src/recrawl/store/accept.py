@@ -241,6 +241,7 @@ def _bury(connection: Connection, prepared: _Prepared, observed: int, now: datet
             **packed_raw(line),
             "errors": [],
             "observed": observed,
+            "fetched_at": now,
             "created_at": now,
         }
         for number, (line, reason) in enumerate(prepared.refused)

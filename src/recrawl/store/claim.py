@@ -40,12 +40,15 @@ WITH taken AS MATERIALIZED (
   ORDER BY {order} LIMIT :most {skip}
 )
 UPDATE tasks SET state = 'running', attempt = attempt + 1, lease_owner = :owner, lease_token = :token,
-  lease_until = :until, observed = CASE WHEN body_hash IS NULL THEN :observed ELSE coalesce(observed, :observed) END
+  lease_until = :until,
+  observed = CASE WHEN kind <> 'clean' AND coalesce(body_hash, CAST(replay_of AS text)) IS NULL THEN :observed
+             ELSE coalesce(observed, :observed) END
 WHERE id IN (SELECT id FROM taken) RETURNING id
 """
 _VIEW = """
 SELECT t.*, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash, p.content_hash,
-       p.structure_hash, p.reader_hash, p.content_type, b.hash AS stored
+       p.structure_hash, p.reader_hash, p.content_type, p.failures,
+       p.hint IS NOT NULL AND p.hint_observed <= p.observed AS hint_stayed, b.hash AS stored
 FROM {rows} CROSS JOIN tasks t LEFT JOIN pages p ON p.id = t.page LEFT JOIN bodies b ON b.hash = p.raw_hash
 WHERE t.id = r.id ORDER BY t.priority DESC, t.due_at, t.id
 """
@@ -62,11 +65,12 @@ def claim(
     now: datetime,
     until: datetime,
     after: str = "",
+    floor: int | None = None,
 ) -> list[Task]:
     """Take up to `count` tasks, under one new token, with a lease to `until`; their attempt is counted here.
 
     `specs` maps each source that this worker serves to the spec hash of the declaration it holds; a source that the
-    database knows with another one is left to workers that hold that.
+    database knows with another one is left to workers that hold that. `floor` leaves aside what is less urgent.
     """
     token = token_hex(16)
 
@@ -82,7 +86,8 @@ def claim(
             observed = observed or draw(store, connection)
             statement = text(
                 _TAKE.format(
-                    which="crashes > 0" if which is None else "crashes = 0 AND host = :host",
+                    which=("crashes > 0 AND host <> ''" if which is None else "crashes = 0 AND host = :host")
+                    + ("" if floor is None else f" AND priority >= {floor:d}"),
                     order=order,
                     sources=rowset(store, {"source": "text"}, "sources"),
                     skip="FOR UPDATE SKIP LOCKED" if store.is_postgres else "",
@@ -99,13 +104,57 @@ def claim(
     return store.write(work)
 
 
+# Each half is one probe of a small index.
+_ANY_CHUNK = text(
+    """
+    SELECT 1 FROM (SELECT id FROM tasks WHERE state = 'pending' AND crashes = 0 AND host = '' LIMIT 1) AS first
+    UNION ALL
+    SELECT 1 FROM (SELECT id FROM tasks WHERE state = 'pending' AND crashes > 0 AND host = '' LIMIT 1) AS again
+    """
+)
+
+
+def claim_chunks(
+    store: Store, count: int, *, specs: Mapping[str, str], owner: str, now: datetime, until: datetime
+) -> list[Task]:
+    """Take up to `count` chunks of pushed records, which have no host, as `claim` takes the rest."""
+    token = token_hex(16)
+
+    with store.read() as connection:
+        if connection.execute(_ANY_CHUNK).first() is None:
+            return []  # seen without a lock that would hold up a writer
+
+    def work(connection: Connection) -> list[Task]:
+        served = _served(connection, specs)
+        sources = packed({"source": name} for name in served)
+        for which, order, most in (
+            ("crashes > 0 AND host = ''", "id", 1),
+            ("crashes = 0 AND host = ''", "priority DESC, due_at, id", count),
+        ):
+            statement = text(
+                _TAKE.format(
+                    which=which,
+                    order=order,
+                    sources=rowset(store, {"source": "text"}, "sources"),
+                    skip="FOR UPDATE SKIP LOCKED" if store.is_postgres else "",
+                )
+            ).bindparams(instant("until", until))
+            values = {"owner": owner, "token": token, "sources": sources, "observed": None, "most": most}
+            taken = [row.id for row in connection.execute(statement, values)] if served else []
+            if taken:
+                return _views(store, connection, taken)
+        return []
+
+    return store.write(work)
+
+
 def _served(connection: Connection, specs: Mapping[str, str]) -> list[str]:
     rows = connection.execute(text("SELECT name, spec_hash FROM sources WHERE NOT paused"))
     return [row.name for row in rows if specs.get(row.name) == row.spec_hash]
 
 
 # Ordered by id, so that both databases read the small index of such tasks, and not all of a source's.
-_CRASHED = text("SELECT source FROM tasks WHERE state = 'pending' AND crashes > 0 ORDER BY id LIMIT 100")
+_CRASHED = text("SELECT source FROM tasks WHERE state = 'pending' AND crashes > 0 AND host <> '' ORDER BY id LIMIT 100")
 
 
 def _places(
@@ -142,24 +191,28 @@ def _views(store: Store, connection: Connection, ids: Sequence[int]) -> list[Tas
     return [_task(row) for row in rows.mappings()]
 
 
+def page_view(row: Mapping[Any, Any]) -> PageView:
+    """A page as a visit needs it, of a row whose `page` is its id."""
+    return PageView(
+        id=row["page"],
+        page_id=row["page_id"],
+        url=row["url"],
+        fetch_url=row["fetch_url"],
+        status=PageState(row["status"]),
+        version=row["version"],
+        validators=Validators(row["etag"], row["last_modified"]),
+        raw_hash=row["raw_hash"],
+        content_hash=row["content_hash"],
+        structure_hash=row["structure_hash"],
+        reader_hash=row["reader_hash"],
+        content_type=row["content_type"],
+        has_body=row["stored"] is not None,
+        failures=row["failures"],
+        hint_stayed=bool(row["hint_stayed"]),
+    )
+
+
 def _task(row: Mapping[Any, Any]) -> Task:
-    page = None
-    if row["page"] is not None:
-        page = PageView(
-            id=row["page"],
-            page_id=row["page_id"],
-            url=row["url"],
-            fetch_url=row["fetch_url"],
-            status=PageState(row["status"]),
-            version=row["version"],
-            validators=Validators(row["etag"], row["last_modified"]),
-            raw_hash=row["raw_hash"],
-            content_hash=row["content_hash"],
-            structure_hash=row["structure_hash"],
-            reader_hash=row["reader_hash"],
-            content_type=row["content_type"],
-            has_body=row["stored"] is not None,
-        )
     return Task(
         id=row["id"],
         token=row["lease_token"],
@@ -175,5 +228,6 @@ def _task(row: Mapping[Any, Any]) -> Task:
         body_hash=row["body_hash"],
         stream=row["stream"],
         cycle=row["cycle"],
-        page=page,
+        page=page_view(row) if row["page"] is not None else None,
+        replay_of=row["replay_of"],
     )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text, update
 from recrawl.model.record import Json
 from recrawl.store.database import Store
 from recrawl.store.leases import fence
-from recrawl.store.tables import cursors
+from recrawl.store.tables import cursors, cycles
 from recrawl.store.types import Json as JsonType
 
 
@@ -27,6 +27,16 @@ def cursor(store: Store, source: str, stream: str) -> Cursor:
     with store.read() as connection:
         row = connection.execute(select(cursors).where(cursors.c.source == source, cursors.c.stream == stream)).one()
         return Cursor(row.seen, row.position, row.ended_cycle)
+
+
+def ended_at(store: Store, source: str, stream: str) -> datetime | None:
+    """When the last cycle began in which a stream was read to its end; None: it never was."""
+    with store.read() as connection:
+        return connection.execute(
+            select(cycles.c.started_at)
+            .join(cursors, cursors.c.ended_cycle == cycles.c.id)
+            .where(cursors.c.source == source, cursors.c.stream == stream)
+        ).scalar_one_or_none()
 
 
 def end_stream(store: Store, source: str, stream: str, *, cycle: int, exhaustive: bool, task: int, token: str) -> None:

@@ -1,4 +1,4 @@
-"""The verbs `begin` and `close`: one pass over all streams of a source."""
+"""The verb `begin`: open one pass over all streams of a source. Its end, `close`, is in close.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, select, text, update
 
 from recrawl.model.work import TaskKind, TaskState
 from recrawl.store.database import Store
@@ -106,52 +106,3 @@ def _enter(store: Store, connection: Connection, source: str, stream: Stream, cy
         )
         .on_conflict_do_nothing()
     )
-
-
-def close(store: Store, source: str, cycle: int, now: datetime) -> bool | None:
-    """End a cycle whose discover tasks have all ended; None if one has not.
-
-    True if it was complete: every exhaustive stream reached its end without error. Absence of pages is judged here
-    and nowhere else.
-    """
-
-    def work(connection: Connection) -> bool | None:
-        waiting = connection.execute(
-            select(func.count())
-            .select_from(tasks)
-            .where(
-                tasks.c.source == source,
-                tasks.c.kind == TaskKind.DISCOVER,
-                tasks.c.cycle == cycle,
-                _OPEN,
-            )
-        ).scalar_one()
-        if waiting:
-            return None
-        broken = connection.execute(
-            select(func.count())
-            .select_from(cursors)
-            .where(
-                cursors.c.source == source,
-                cursors.c.exhaustive.is_(True),
-                func.coalesce(cursors.c.ended_cycle, -1) != cycle,
-                # A stream that is no longer declared has no task in this cycle and says nothing about it.
-                select(tasks.c.id)
-                .where(
-                    tasks.c.source == source,
-                    tasks.c.kind == TaskKind.DISCOVER,
-                    tasks.c.cycle == cycle,
-                    tasks.c.stream == cursors.c.stream,
-                )
-                .exists(),
-            )
-        ).scalar_one()
-        complete = not broken
-        connection.execute(
-            update(cycles)
-            .where(cycles.c.id == cycle, cycles.c.state == "open")
-            .values(state="closed", finished_at=now, complete=complete)
-        )
-        return complete
-
-    return store.write(work)

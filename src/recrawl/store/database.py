@@ -152,8 +152,11 @@ def _sqlite(path: str) -> Engine:
     def prepare(connection: Any, _record: Any) -> None:
         # The driver must not begin transactions on its own: a deferred read that turns into a write fails as locked.
         connection.isolation_level = None
+        if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+            # On a file that is not empty they would change nothing, and take the writer's lock.
+            connection.execute("PRAGMA page_size = 16384").close()
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL").close()
         for pragma in (
-            "page_size = 16384",
             "journal_mode = WAL",
             "cache_size = -16000",
             "wal_autocheckpoint = 2000",

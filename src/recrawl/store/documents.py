@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select, text, update
+from sqlalchemy import Connection, func, select, text, update
 
 from recrawl.model.fetched import Validators
 from recrawl.store.database import Store
@@ -85,7 +85,7 @@ def begin_reading(store: Store, task: int, token: str, known: Document) -> int:
             connection.execute(
                 update(documents)
                 .where(documents.c.id == known.id)
-                .values(reading=documents.c.reading + 1, complete=False)
+                .values(reading=documents.c.reading + 1, complete=False, cycle=func.coalesce(documents.c.cycle, 0))
                 .returning(documents.c.reading)
             ).scalar_one()
         )
@@ -169,6 +169,20 @@ def still_the_same(store: Store, task: int, token: str, known: Document, *, cycl
         )
 
     store.write(work)
+
+
+EMPTIED = "emptied"
+"""The kind of a document that listed something and then, once, nothing."""
+
+
+def is_emptied(store: Store, known: Document) -> bool:
+    """Whether a document that was just read, and lists nothing, has listed something and was not found empty before."""
+    if known.kind == EMPTIED or not known.reading:
+        return False
+    pages = select(members.c.page).where(members.c.document == known.id, members.c.dropped.is_(None))
+    below = select(documents.c.id).where(documents.c.parent == known.id, documents.c.parent_reading == known.reading)
+    with store.read() as connection:
+        return any(connection.execute(found.limit(1)).first() is not None for found in (pages, below))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, select, text, update
 
+from recrawl.decide.trouble import left_alone
 from recrawl.store.database import Store
 from recrawl.store.tables import hosts
 
@@ -17,6 +18,7 @@ class Host:
 
     host: str
     backoff_until: float = 0.0
+    troubles: int = 0
     latency: float | None = None
     robots: str | None = None
     robots_at: float | None = None
@@ -25,7 +27,7 @@ class Host:
 def host(store: Store, name: str) -> Host:
     with store.read() as connection:
         row = connection.execute(
-            select(hosts.c.backoff_until, hosts.c.latency, hosts.c.robots, hosts.c.robots_at).where(
+            select(hosts.c.backoff_until, hosts.c.troubles, hosts.c.latency, hosts.c.robots, hosts.c.robots_at).where(
                 hosts.c.host == name
             )
         ).one_or_none()
@@ -80,6 +82,41 @@ def hold(store: Store, name: str, until: datetime) -> None:
         connection.execute(
             update(hosts).where(hosts.c.host == name, hosts.c.backoff_until < seconds).values(backoff_until=seconds)
         )
+
+    store.write(work)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Until when a host is left alone, and how often in a row that has been so."""
+
+    until: datetime
+    troubles: int
+
+
+def trouble(store: Store, name: str, now: datetime, draw: float) -> Trouble:
+    """Leave a host alone that is in trouble, longer each time; where another worker has just done so, as it did."""
+
+    def work(connection: Connection) -> Trouble:
+        connection.execute(store.insert(hosts).values(host=name).on_conflict_do_nothing())
+        row = connection.execute(
+            select(hosts.c.backoff_until, hosts.c.troubles).where(hosts.c.host == name).with_for_update()
+        ).one()
+        if row.troubles and row.backoff_until > now.timestamp():
+            return Trouble(datetime.fromtimestamp(row.backoff_until, UTC), row.troubles)
+        until = max(now + left_alone(row.troubles, draw), datetime.fromtimestamp(row.backoff_until, UTC))
+        values = {"backoff_until": until.timestamp(), "troubles": row.troubles + 1}
+        connection.execute(update(hosts).where(hosts.c.host == name).values(values))
+        return Trouble(until, row.troubles + 1)
+
+    return store.write(work)
+
+
+def recover(store: Store, name: str) -> None:
+    """A host in trouble has answered well again."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(update(hosts).where(hosts.c.host == name, hosts.c.troubles > 0).values(troubles=0))
 
     store.write(work)
 

@@ -13,9 +13,11 @@ from sqlalchemy import JSON, Column, Connection, MetaData, Numeric, Table, func,
 from recrawl.model.record import Json
 from recrawl.model.work import OPEN_STATES
 from recrawl.store import tables
+from recrawl.store.absence import IS_WATCHED
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.tables import aliases, dead_letters, events, pages, runs, sources, tasks, versions
+from recrawl.store.trust import Trust, trust_of
 from recrawl.store.types import Instant
 from recrawl.store.types import Json as JsonType
 
@@ -63,8 +65,10 @@ class SourceStatus:
     run: Run | None
     tasks: Mapping[str, int]
     next_due: datetime | None
+    held: int = 0  # pages that wait for approval before they may be suspected or deleted
     dead_letters: list[Letters] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
+    trust: list[Trust] = field(default_factory=list)
 
 
 def source_names(store: Store) -> list[str]:
@@ -82,8 +86,10 @@ def status(store: Store, source: str) -> SourceStatus:
             run=_last_run(connection, source),
             tasks=_counted(connection, tasks, "state", (tasks.c.source == source) & tasks.c.state.in_(OPEN_STATES)),
             next_due=connection.execute(select(func.min(pages.c.due_at)).where(pages.c.source == source)).scalar(),
+            held=_held(connection, source),
             dead_letters=_letters(connection, source),
             events=_events(connection, source),
+            trust=trust_of(store, source),
         )
 
 
@@ -98,6 +104,11 @@ def _counted(connection: Connection, table: Table, column: str, where: Any) -> d
     by = table.c[column]
     rows = connection.execute(select(by, func.count()).where(where).group_by(by).order_by(by))
     return {row[0]: row[1] for row in rows}
+
+
+def _held(connection: Connection, source: str) -> int:
+    where = (pages.c.source == source, IS_WATCHED, pages.c.held)
+    return int(connection.execute(select(func.count()).select_from(pages).where(*where)).scalar_one())
 
 
 def _records(connection: Connection, source: str) -> dict[str, tuple[int, int]]:
@@ -170,6 +181,13 @@ def record_table(connection: Connection, name: str) -> Table:
         return Numeric(asdecimal=False) if isinstance(stored, Numeric) else stored
 
     return Table(name, MetaData(), *(Column(column["name"], kind(column["name"], column["type"])) for column in found))
+
+
+def some_pages(store: Store, source: str, count: int) -> list[tuple[str, str]]:
+    """Up to that many pages that read well, as (canonical URL, URL on the wire)."""
+    statement = select(pages.c.url, pages.c.fetch_url).where(pages.c.source == source, pages.c.status == "active")
+    with store.read() as connection:
+        return [(row.url, row.fetch_url) for row in connection.execute(statement.limit(count))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, text, update
 
 from recrawl.decide.lifecycle import PageEvent, page_after
-from recrawl.model.work import PageState, TaskState
+from recrawl.model.work import PageState, TaskKind, TaskState
 from recrawl.store.database import Store
+from recrawl.store.inbox import bury_chunk
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.see import lock_pages
 from recrawl.store.tables import dead_letters, pages, tasks
@@ -54,6 +55,10 @@ def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
         for task in expired + killed:
             if task is not None and task["page"] is not None:
                 _free(connection, task, now)
+        for task in expired:
+            if task is not None and task["kind"] == TaskKind.CLEAN:
+                reason = f"it waited longer than it was good for, until {task['expires_at']:%Y-%m-%d %H:%M:%S} UTC"
+                bury_chunk(connection, task, "expired", reason, now)
         for task in killed:
             if task is not None:
                 _bury(connection, task, now)
@@ -96,6 +101,9 @@ def _free(connection: Connection, task: Mapping[Any, Any], now: datetime) -> Non
 
 def _bury(connection: Connection, task: Mapping[Any, Any], now: datetime) -> None:
     reason = f"{task['crashes']} workers died while they held this task; it is not tried again by itself"
+    if task["kind"] == TaskKind.CLEAN:
+        bury_chunk(connection, task, "killed_workers", reason, now)
+        return
     connection.execute(
         insert(dead_letters).values(
             source=task["source"],

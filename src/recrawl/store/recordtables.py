@@ -8,11 +8,13 @@ from typing import Any
 
 import orjson
 from sqlalchemy import (
+    JSON,
     BigInteger,
     Boolean,
     Column,
     Connection,
     Double,
+    Float,
     Integer,
     MetaData,
     Numeric,
@@ -81,21 +83,45 @@ def ensure(store: Store, specs: Sequence[RecordSpec]) -> None:
 
 
 def present(connection: Connection, name: str) -> RecordTable | None:
-    """A record table as it stands in the database, with its key columns only; None if there is none of that name."""
+    """A record table as it stands in the database; None if there is none of that name."""
     there = inspect(connection)
     if not there.has_table(name):
         return None
-    keys = [key for key in there.get_pk_constraint(name)["constrained_columns"] if key != "_source"]
     found = {column["name"]: column["type"] for column in there.get_columns(name)}
-    kinds = {key: ColumnType.INTEGER if isinstance(found[key], Integer) else ColumnType.TEXT for key in keys}
-    table = Table(
+    if not found.keys() >= _RESERVED:
+        return None
+    keys = tuple(key for key in there.get_pk_constraint(name)["constrained_columns"] if key != "_source")
+    types = {column: _kind(column, found) for column in found if column not in _RESERVED}
+    return RecordTable(RecordSpec(name, name, keys, ()), _table(name, types, keys), types)
+
+
+def _kind(name: str, found: dict[str, TypeEngine[Any]]) -> ColumnType:
+    """What a column holds. SQLite keeps an instant as text: it is one where its precision and text stand beside it."""
+    match found[name]:
+        case JSON():
+            return ColumnType.JSON
+        case Boolean():
+            return ColumnType.BOOLEAN
+        case Integer():
+            return ColumnType.INTEGER
+        case Float():
+            return ColumnType.REAL
+        case Numeric():
+            return ColumnType.NUMERIC
+    return ColumnType.INSTANT if {f"{name}_precision", f"{name}_text"} <= found.keys() else ColumnType.TEXT
+
+
+def _table(name: str, types: dict[str, ColumnType], keys: Sequence[str]) -> Table:
+    return Table(
         name,
         MetaData(),
         Column("_source", String(64), primary_key=True),
-        *(Column(key, _TYPES[kind], primary_key=True) for key, kind in kinds.items()),
+        *(Column(column, _TYPES[kind], primary_key=column in keys) for column, kind in types.items()),
+        Column("_page_id", Text, nullable=False),
+        Column("_version", Integer, nullable=False),
+        Column("_updated_at", Instant, nullable=False),
         Column("_deleted_at", Instant),
     )
-    return RecordTable(RecordSpec(name, name, tuple(keys), ()), table, kinds)
 
 
 def _describe(spec: RecordSpec) -> RecordTable:
@@ -112,17 +138,7 @@ def _describe(spec: RecordSpec) -> RecordTable:
             place=f"record {spec.name}",
             action="Rename the field.",
         )
-    table = Table(
-        spec.table,
-        MetaData(),
-        Column("_source", String(64), primary_key=True),
-        *(Column(name, _TYPES[kind], primary_key=name in spec.key) for name, kind in types.items()),
-        Column("_page_id", Text, nullable=False),
-        Column("_version", Integer, nullable=False),
-        Column("_updated_at", Instant, nullable=False),
-        Column("_deleted_at", Instant),
-    )
-    return RecordTable(spec, table, types)
+    return RecordTable(spec, _table(spec.table, types, spec.key), types)
 
 
 def _create_or_widen(connection: Connection, record: RecordTable) -> None:

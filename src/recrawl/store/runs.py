@@ -72,8 +72,9 @@ def sweep(store: Store, before: datetime) -> int:
     return store.write(work)
 
 
-def open_work(store: Store, source: str, now: datetime) -> tuple[int, datetime | None]:
-    """How many tasks of a source have not ended, and when the first that waits is due or its host is free again.
+def open_work(store: Store, source: str, now: datetime, *, floor: int = -(2**31)) -> tuple[int, datetime | None]:
+    """How many tasks of a source have not ended, and when the first that waits is due or its host is free again; those
+    that are less urgent than `floor` are left aside, and so are those of pushed records, which make no requests.
 
     The instant is None where a task is claimable now, or running.
     """
@@ -85,11 +86,13 @@ def open_work(store: Store, source: str, now: datetime) -> tuple[int, datetime |
               THEN 1 ELSE 0 END) AS ready,
           min(CASE WHEN t.state = 'pending' THEN h.backoff_until END) AS free
         FROM tasks t LEFT JOIN hosts h ON h.host = t.host
-        WHERE t.source = :source AND t.state IN ('pending', 'running', 'failed')
+        WHERE t.source = :source AND t.state IN ('pending', 'running', 'failed') AND t.priority >= :floor
+          AND t.host <> ''
         """
     ).columns(due=Instant())
     with store.read() as connection:
-        row = connection.execute(statement, {"source": source, "seconds": now.timestamp()}).one()
+        values = {"source": source, "seconds": now.timestamp(), "floor": floor}
+        row = connection.execute(statement, values).one()
     if not row.tasks or row.ready:
         return row.tasks, None
     free = datetime.fromtimestamp(row.free, tz=now.tzinfo) if row.free is not None else None

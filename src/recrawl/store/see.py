@@ -15,6 +15,7 @@ from sqlalchemy import Connection, func, insert, select, text, update
 
 from recrawl.model.sighting import Batch, Seen, Sighting
 from recrawl.model.work import PageState
+from recrawl.store import bodies
 from recrawl.store.database import Store, draw
 from recrawl.store.keys import identity_hash, task_key
 from recrawl.store.leases import LeaseLost, fence
@@ -33,6 +34,10 @@ class _Known:
     sighting: Sighting
     busy: bool = False  # a task of it is open
     forced: bool = False
+
+    @property
+    def body_hash(self) -> str | None:
+        return self.sighting.in_hand.hash if self.sighting.in_hand else None
 
 
 def see(
@@ -58,11 +63,13 @@ def see(
         _move_seen(connection, batch, now)
         observed = draw(store, connection)
         known, unknown = _split(store, connection, batch.source, sightings)
+        returned = _returned(store, connection, batch, known)
         new = _insert_pages(store, connection, batch.source, unknown, observed, now)
-        hinted, looked, same, unhinted = _sort_out(known, forced)
+        hinted, looked, same, unhinted = _sort_out(known, returned, forced)
         _raise_hints(store, connection, hinted, observed)
         wanted = new + hinted + looked
-        ids = _tasks_for(store, connection, batch.source, wanted, now, expires_at)
+        _keep_bodies(store, connection, wanted)
+        ids = _tasks_for(store, connection, batch.source, wanted, observed, now, expires_at)
         asked = {page.id for page in wanted}
         ids += _open_tasks(
             store, connection, [page for page, _ in known if page.busy and page.id not in asked]
@@ -138,6 +145,7 @@ def _insert_pages(
             "status": PageState.NEW,
             "hint": sighting.hint,
             "hint_observed": observed,
+            "taken_at": sighting.in_hand.at if sighting.in_hand else None,
             "first_seen_at": now,
             "generation": 1,
         }
@@ -150,20 +158,45 @@ def _insert_pages(
     return [_Known(ids[hashed], 1, sighting.host, sighting) for hashed, sighting in by_hash.items()]
 
 
+_ENROLLED = """
+SELECT m.page FROM {rows} CROSS JOIN members m
+WHERE m.document = :document AND m.page = r.page AND m.dropped IS NULL
+"""
+_DOUBTED = (PageState.SUSPECTED, PageState.DELETED)
+
+
+def _returned(store: Store, connection: Connection, batch: Batch, known: list[tuple[_Known, Any]]) -> set[int]:
+    """Pages that are suspected or deleted, and that their document did not list before: they may be back."""
+    doubted = {page.id for page, row in known if row is not None and row.status in _DOUBTED}
+    if doubted and batch.document is not None:
+        statement = text(_ENROLLED.format(rows=rowset(store, {"page": "int"})))
+        rows = packed({"page": page} for page in sorted(doubted))
+        doubted -= set(connection.execute(statement, {"document": batch.document, "rows": rows}).scalars())
+    return doubted
+
+
 def _sort_out(
-    known: list[tuple[_Known, Any]], forced: Callable[[], bool]
+    known: list[tuple[_Known, Any]], returned: set[int], forced: Callable[[], bool]
 ) -> tuple[list[_Known], list[_Known], int, int]:
-    """Known pages by what their sighting asks for: a visit (the hint moved), a forced look, or nothing."""
+    """Known pages by what their sighting asks for: a visit (the hint moved), a look all the same, or nothing."""
     hinted: list[_Known] = []
     looked: list[_Known] = []
     same = unhinted = 0
     for page, row in known:
         hint = page.sighting.hint
-        if row is None or hint is None:
+        if row is not None and hint is not None and hint != row.hint:
+            hinted.append(page)
+        elif page.id in returned:
+            looked.append(page)
+        elif row is None or hint is None:
             # Under another address the source may well say another time of the same page: that is no hint.
             unhinted += 1
-        elif hint != row.hint:
-            hinted.append(page)
+        elif page.body_hash is not None:
+            # To look at the same bytes again is of use only where the page was given up meanwhile.
+            if _given_up(page, row.status):
+                looked.append(page)
+            else:
+                same += 1
         elif not page.busy and row.status == PageState.ACTIVE and forced():
             page.forced = True
             looked.append(page)
@@ -172,16 +205,35 @@ def _sort_out(
     return hinted, looked, same, unhinted
 
 
+def _given_up(page: _Known, status: str) -> bool:
+    return not page.busy and status in (PageState.SUSPECTED, PageState.DELETED, PageState.MOVED)
+
+
 def _raise_hints(store: Store, connection: Connection, hinted: list[_Known], observed: int) -> None:
     rows = [
-        {"b_id": page.id, "hint": page.sighting.hint, "fetch_url": page.sighting.fetch_url, "observed": observed}
+        {
+            "b_id": page.id,
+            "hint": page.sighting.hint,
+            "fetch_url": page.sighting.fetch_url,
+            "observed": observed,
+            "taken_at": page.sighting.in_hand.at if page.sighting.in_hand else None,
+        }
         for page in sorted(hinted, key=lambda page: page.id)
     ]
     if rows:
         connection.execute(_RAISE_ONE, rows)
 
 
-_RAISE_ONE = text("UPDATE pages SET hint = :hint, fetch_url = :fetch_url, hint_observed = :observed WHERE id = :b_id")
+_RAISE_ONE = text(
+    "UPDATE pages SET hint = :hint, fetch_url = :fetch_url, hint_observed = :observed, taken_at = :taken_at "
+    "WHERE id = :b_id"
+).bindparams(instant("taken_at", None))
+
+
+def _keep_bodies(store: Store, connection: Connection, wanted: list[_Known]) -> None:
+    in_hand = [page.sighting.in_hand for page in wanted if page.sighting.in_hand]
+    bodies.write(store, connection, [one.body for one in in_hand])
+
 
 _URGENT = 10
 _OPEN = """
@@ -189,15 +241,23 @@ SELECT t.id, t.page FROM {rows} CROSS JOIN tasks t
 WHERE t.page = r.page AND t.page IS NOT NULL AND t.state IN ('pending', 'running', 'failed')
 """
 _ADD = """
-INSERT INTO tasks (source, key, kind, page, forced, state, stage, priority, due_at, expires_at, host)
-SELECT :source, r.key, 'visit', r.page, r.forced, 'pending', 'fetch', r.priority, :now, :expires_at, r.host
+INSERT INTO tasks (source, key, kind, page, forced, body_hash, observed, state, stage, priority, due_at, expires_at,
+  host)
+SELECT :source, r.key, 'visit', r.page, r.forced, r.body, CASE WHEN r.body IS NULL THEN NULL ELSE :observed END,
+  'pending', CASE WHEN r.body IS NULL THEN 'fetch' ELSE 'judge' END, r.priority, :now, :expires_at, r.host
 FROM {rows} WHERE true
 ON CONFLICT DO NOTHING RETURNING id, page
 """
 
 
 def _tasks_for(
-    store: Store, connection: Connection, source: str, wanted: list[_Known], now: datetime, expires_at: datetime
+    store: Store,
+    connection: Connection,
+    source: str,
+    wanted: list[_Known],
+    observed: int,
+    now: datetime,
+    expires_at: datetime,
 ) -> list[int]:
     """One open visit for each wanted page: the one there is, or a new one."""
     if not wanted:
@@ -206,9 +266,10 @@ def _tasks_for(
     lock_pages(store, connection, [page.id for page in wanted])
     linked = _open_tasks(store, connection, wanted)
     _raise_priority(store, connection, linked.values())
+    _renew_bodies(connection, wanted, linked, observed)
     missing = [page for page in wanted if page.id not in linked]
     if missing:
-        kinds = {"key": "text", "page": "int", "forced": "bool", "priority": "int", "host": "text"}
+        kinds = {"key": "text", "page": "int", "forced": "bool", "body": "text", "priority": "int", "host": "text"}
         statement = text(_ADD.format(rows=rowset(store, kinds))).bindparams(
             instant("now", now), instant("expires_at", expires_at)
         )
@@ -216,11 +277,13 @@ def _tasks_for(
             statement,
             {
                 "source": source,
+                "observed": observed,
                 "rows": packed(
                     {
                         "key": task_key(page.id, page.generation),
                         "page": page.id,
                         "forced": page.forced,
+                        "body": page.body_hash,
                         "priority": 0 if page.forced else _URGENT,
                         "host": page.host,
                     }
@@ -254,6 +317,23 @@ def _raise_priority(store: Store, connection: Connection, ids: Iterable[int]) ->
             ),
             {"rows": rows},
         )
+
+
+_RENEW = text(
+    "UPDATE tasks SET body_hash = :body, observed = :observed, stage = 'judge' "
+    "WHERE id = :b_id AND state IN ('pending', 'failed')"
+)
+
+
+def _renew_bodies(connection: Connection, wanted: list[_Known], linked: dict[int, int], observed: int) -> None:
+    """A task that nobody has begun takes the newer body; one that is running is followed by another."""
+    rows = [
+        {"b_id": linked[page.id], "body": page.body_hash, "observed": observed}
+        for page in wanted
+        if page.id in linked and page.body_hash is not None
+    ]
+    if rows:
+        connection.execute(_RENEW, rows)
 
 
 def lock_pages(store: Store, connection: Connection, ids: list[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from recrawl.store.database import Store
 from recrawl.store.tables import sources
@@ -17,18 +17,23 @@ class SourceRow:
     reader_hash: str
     paused: bool
     paused_reason: str | None
+    every: float | None  # seconds between two passes, where they are due by themselves
 
 
-def register(store: Store, name: str, spec_hash: str, reader_hash: str) -> None:
-    """Make the declaration of a source known; workers that hold another one stop claiming its tasks."""
+def register(store: Store, name: str, spec_hash: str, reader_hash: str, every: float | None = None) -> None:
+    """Make the declaration of a source known; workers that hold another one stop claiming its tasks. `every` is how
+    many seconds its passes are apart; None leaves that as it is."""
+    given: dict[str, str | float] = {"spec_hash": spec_hash, "reader_hash": reader_hash}
+    if every is not None:
+        given["every"] = every
 
     def work(connection: Connection) -> None:
-        row = store.insert(sources).values(name=name, spec_hash=spec_hash, reader_hash=reader_hash)
+        row = store.insert(sources).values(name=name, **given)
         connection.execute(
             row.on_conflict_do_update(
                 index_elements=[sources.c.name],
-                set_={"spec_hash": spec_hash, "reader_hash": reader_hash},
-                where=(sources.c.spec_hash != spec_hash) | (sources.c.reader_hash != reader_hash),
+                set_=given,
+                where=or_(*(sources.c[column].is_distinct_from(value) for column, value in given.items())),
             )
         )
 

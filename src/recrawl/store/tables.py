@@ -57,6 +57,12 @@ def _where(condition: str) -> dict[str, Any]:
 
 _OPEN = "state IN ('pending', 'running', 'failed')"
 
+WATCHED = (
+    "deleted_at IS NULL",
+    "(misses > 0 OR (gone_at IS NOT NULL AND version > 0) OR status = 'suspected' OR held OR approved)",
+)
+"""Pages that the end of a cycle has to judge: few, however many a source has."""
+
 sources = Table(
     "sources",
     metadata,
@@ -65,6 +71,7 @@ sources = Table(
     Column("reader_hash", String(64), nullable=False),
     _flag("paused"),
     Column("paused_reason", Text),
+    Column("every", Float(53)),  # seconds between two passes, where they are due by themselves
 )
 
 pages = Table(
@@ -84,6 +91,8 @@ pages = Table(
     Column("last_modified", Text),
     Column("raw_hash", String(64)),
     Column("content_hash", String(64)),
+    # What the source shows where an operator set it aside: while it shows that, it has not changed.
+    Column("overruled", String(64)),
     Column("structure_hash", String(64)),
     Column("reader_hash", String(64)),
     Column("content_type", Text),
@@ -91,16 +100,23 @@ pages = Table(
     Column("source_updated_at", Instant),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False, server_default=text("0")),
+    # A lower value of its order that an unconditional look found, and when first: seen again, it is a rollback.
+    Column("lower_key", BigInteger),
+    Column("lower_at", Instant),
     Column("hint", Text),
     Column("hint_observed", BigInteger, nullable=False, server_default=text("0")),
+    # When the body was taken that came with the sighting. Such a page is never fetched; its hint is the body's hash.
+    Column("taken_at", Instant),
     Column("first_seen_at", Instant, nullable=False),
     Column("last_fetched_at", Instant),
     Column("last_changed_at", Instant),
+    Column("change_rate", Float(53)),  # changes a day that it is believed to make
     _count("failures"),
     _count("misses"),
     Column("gone_at", Instant),
     _count("confirms"),
     Column("confirm_at", Instant),
+    Column("absent_since", Instant),  # when the cycle began that found the first evidence against the page
     _flag("held"),
     _flag("approved"),
     Column("due_at", Instant),  # NULL while a task is open
@@ -109,7 +125,9 @@ pages = Table(
     Column("delete_reason", Text),
     Column("moved_to", BigInteger),
     _one_of("status", PageState),
-    Index("ix_pages_source_status", "source", "status"),
+    # Host and id are for choosing pages of a host that vouch for it.
+    Index("ix_pages_source_status", "source", "status", "host", "id"),
+    Index("ix_pages_watched", "source", **_where(" AND ".join(WATCHED))),
     Index("ix_pages_reader", "source", "reader_hash"),
     Index("ix_pages_due", "source", "due_at", **_where("due_at IS NOT NULL")),
     sqlite_autoincrement=True,
@@ -135,12 +153,14 @@ documents = Table(
     Column("kind", String(16)),
     Column("hash", String(64)),
     Column("validators", Json),
-    Column("cycle", BigInteger),  # the last cycle in which it was read to its end, or found unchanged
+    # The last cycle in which it was read to its end, or found unchanged; 0: never yet; NULL: not known, or no longer.
+    Column("cycle", BigInteger),
     _count("reading"),
     _flag("complete"),
     Column("parent", BigInteger),
     _count("parent_reading"),
     Index("ix_documents_parent", "parent", "parent_reading"),
+    Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,
 )
 
@@ -152,6 +172,7 @@ members = Table(
     Column("reading", Integer, nullable=False),
     Column("dropped", Integer),
     Index("ix_members_page", "page"),
+    Index("ix_members_dropped", "document", "page", **_where("dropped IS NOT NULL")),
 )
 
 versions = Table(
@@ -248,6 +269,7 @@ tasks = Table(
     Index("ix_tasks_leases", "lease_until", **_where("state = 'running'")),
     Index("ix_tasks_expiry", "expires_at", **_where("state IN ('pending', 'failed')")),
     Index("ix_tasks_open", "source", "kind", "state", **_where(_OPEN)),
+    Index("ix_tasks_body", "body_hash", **_where("body_hash IS NOT NULL")),
     Index("ix_tasks_ended", "ended_at", **_where("ended_at IS NOT NULL")),
     sqlite_autoincrement=True,
 )
@@ -303,6 +325,7 @@ cycles = Table(
     Column("counts", Json),
     CheckConstraint("state IN ('open', 'closed')", name="state"),
     Index("uq_cycles_open", "source", unique=True, **_where("state = 'open'")),
+    Index("ix_cycles_source", "source", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -333,6 +356,10 @@ dead_letters = Table(
     Column("reason", Text, nullable=False),
     Column("raw", LargeBinary),
     Column("raw_codec", String(16)),
+    # With what must be known to read the raw bytes as they were read first.
+    Column("fetched_at", Instant),
+    Column("final_url", Text),
+    Column("content_type", Text),
     Column("errors", Json),
     Column("order_key", BigInteger),
     Column("observed", BigInteger, nullable=False),
@@ -377,10 +404,22 @@ hosts = Table(
     # Seconds since 1970: slots are handed out by arithmetic inside one statement.
     Column("next_at", Float(53), nullable=False, server_default=text("0")),
     Column("backoff_until", Float(53), nullable=False, server_default=text("0")),
+    _count("troubles"),  # how often in a row it was left alone for being in trouble
     Column("delay", Float(53)),
     Column("latency", Float(53)),
     Column("robots", Text),
     Column("robots_at", Float(53)),
+)
+
+# What was spent of a declared budget in its last hour or day, of all workers together; `began` in seconds since 1970.
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),  # "source NAME" or "host NAME"
+    Column("span", Integer, primary_key=True),  # seconds
+    Column("most", BigInteger, nullable=False),
+    Column("began", Float(53), nullable=False),
+    Column("used", BigInteger, nullable=False),
 )
 
 # SQLite has no sequences; PostgreSQL has a sequence of this name instead of this row.
@@ -427,4 +466,23 @@ pushes = Table(
     _count("regressions"),
     _count("dead"),
     Index("ix_pushes_task", "task", unique=True),
+)
+
+# What good pages of a source look like, as sums; workers add to it now and then.
+profiles = Table(
+    "profiles",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("data", Json, nullable=False),
+    _flag("rebuilding"),
+)
+
+# The last checks of a stream's hints or a host's validators, one letter each.
+trust = Table(
+    "trust",
+    metadata,
+    Column("source", String(64), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("recent", Text, nullable=False),
 )

@@ -16,7 +16,7 @@ from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import dead_letters
 from recrawl.store.types import instant
 
-_MOST_RAW = 8_000_000
+MOST_RAW = 8_000_000
 # Pages in these states have no letter: whatever brings one leaves a page in another.
 _WITHOUT = (PageState.NEW, PageState.ACTIVE)
 
@@ -32,7 +32,10 @@ def write(
     well = [
         verdicts[s.task.id].page.id
         for s in kept
-        if isinstance(s.outcome, Changed | Unchanged | Moved) and s.task.page and s.task.page.status not in _WITHOUT
+        if isinstance(s.outcome, Changed | Unchanged | Moved)
+        and s.task.page
+        and s.task.page.status not in _WITHOUT
+        and verdicts[s.task.id].page.status is not s.task.page.status
     ]
     _resolve(store, connection, well, now)
     for settlement in kept:
@@ -51,6 +54,9 @@ def write(
             "task_key": settlement.task.key,
             "reason": letter.reason,
             **packed_raw(letter.raw),
+            "fetched_at": settlement.outcome.look.at,
+            "final_url": settlement.outcome.look.final_url,
+            "content_type": settlement.outcome.look.content_type,
             "errors": list(letter.errors),
             "observed": settlement.task.observed,
             "created_at": now,
@@ -73,7 +79,7 @@ def packed_raw(raw: bytes) -> dict[str, object]:
     """The columns that hold a letter's raw bytes."""
     if not raw:
         return {"raw": None, "raw_codec": None}
-    return {"raw": zstandard.ZstdCompressor(level=3).compress(raw[:_MOST_RAW]), "raw_codec": "zstd"}
+    return {"raw": zstandard.ZstdCompressor(level=3).compress(raw[:MOST_RAW]), "raw_codec": "zstd"}
 
 
 def _resolve(store: Store, connection: Connection, pages: list[int], now: datetime) -> None:

@@ -105,7 +105,7 @@ def hand_over(
             verdicts[settlement.task.id] = replace(verdict, page=due)
             continue
         # Nothing is known of its content any more: should it be read again, that is news, and yields records anew.
-        gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None)
+        gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None, overruled=None)
         verdicts[settlement.task.id] = replace(verdict, page=gone)
         _alias(store, connection, old.source, old.url, target.id)
         # The target may have been looked at in the same batch, or be the target of another move in it.
@@ -116,8 +116,8 @@ def hand_over(
         facts[target.id] = taken
         if beside is not None:
             verdicts[beside] = replace(verdicts[beside], page=taken)
-        if new.status is PageState.MOVED and new.due_at is not None:
-            # It seemed to have gone elsewhere, and is pointed to again: look.
+        if new.status in (PageState.MOVED, PageState.DELETED) and new.due_at is not None:
+            # It seemed to have gone, and is pointed to again: look.
             taken = replace(taken, due_at=now)
             connection.execute(update(pages).where(pages.c.id == new.id).values(due_at=now))
             facts[target.id] = taken
@@ -166,11 +166,13 @@ def _take_over(
     carried: dict[str, Any] = {
         "version": 1,
         "content_hash": old.content_hash,
+        "overruled": old.overruled,
         "structure_hash": old.structure_hash,
         "reader_hash": old.reader_hash,
         "order_key": old.order_key,
         "observed": max(old.observed, new.observed),
         "last_changed_at": now,
+        "change_rate": old.change_rate,
         "status": PageState.MOVED if new.status is PageState.MOVED else PageState.ACTIVE,
     }
     connection.execute(update(pages).where(pages.c.id == new.id).values(carried))

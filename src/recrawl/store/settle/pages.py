@@ -13,10 +13,10 @@ from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import pages
 
-_NAMES = [spec.name for spec in fields(PageFacts)]
+NAMES = [spec.name for spec in fields(PageFacts)]
 # What discovery writes while a page is being visited is not settle's to overwrite.
-_KEPT = {"id", "source", "page_id", "url", "fetch_url", "host", "hint", "hint_observed"}
-_WRITTEN = [name for name in _NAMES if name not in _KEPT]
+_KEPT = {"id", "source", "page_id", "url", "fetch_url", "host", "hint", "hint_observed", "taken_at"}
+_WRITTEN = [name for name in NAMES if name not in _KEPT]
 _UPDATE = (
     update(pages).where(pages.c.id == bindparam("b_id")).values({name: bindparam(f"v_{name}") for name in _WRITTEN})
 )
@@ -26,9 +26,9 @@ def load(store: Store, connection: Connection, ids: Sequence[int]) -> dict[int, 
     """The locked rows by id."""
     if not ids:
         return {}
-    columns = ", ".join(f"p.{name}" for name in _NAMES)
+    columns = ", ".join(f"p.{name}" for name in NAMES)
     statement = text(f"SELECT {columns} FROM {rowset(store, {'id': 'int'})} CROSS JOIN pages p WHERE p.id = r.id")
-    typed = statement.columns(**{name: pages.c[name].type for name in _NAMES})
+    typed = statement.columns(**{name: pages.c[name].type for name in NAMES})
     found: dict[int, PageFacts] = {}
     for row in connection.execute(typed, {"rows": packed({"id": page} for page in ids)}).mappings():
         values = dict(row)

@@ -43,6 +43,7 @@ def show(store: Store, connection: Connection, verdicts: Iterable[Verdict], touc
         return
     winners = _winners(store, connection, refs)
     fresh = {(verdict.page.id, verdict.page.version, row.table, row.key): row for verdict, row in refreshed}
+    tables = {table: _known(store, connection, table) for _, table, _ in sorted(refs)}
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     vanished: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, table, key in sorted(refs):
@@ -55,15 +56,20 @@ def show(store: Store, connection: Connection, verdicts: Iterable[Verdict], touc
             continue
         row = in_hand.get(place) or fresh.get(place)
         data = row.data if row else _stored(connection, winner, table, key)
-        known = store.record_tables.get(table)
+        known = tables[table]
         if known is not None and data is not None:
             rows[table].append(_row(known, source, winner, data, now))
     for table, values in rows.items():
-        _upsert(store, connection, store.record_tables[table], values)
+        if known := tables[table]:
+            _upsert(store, connection, known, values)
     for table, keys in vanished.items():
-        # The table of an earlier declaration may be unknown to this process.
-        if known := store.record_tables.get(table) or recordtables.present(connection, table):
+        if known := tables[table]:
             _mark_deleted(connection, known, keys, now)
+
+
+def _known(store: Store, connection: Connection, table: str) -> RecordTable | None:
+    """The table as it is declared; that of an earlier declaration as it stands."""
+    return store.record_tables.get(table) or recordtables.present(connection, table)
 
 
 _WINNERS = """

@@ -72,9 +72,12 @@ def end(connection: Connection, verdicts: Mapping[int, Verdict], now: datetime) 
 
 
 _NEXT = """
-INSERT INTO tasks (source, key, kind, page, state, stage, priority, due_at, expires_at, host)
-SELECT t.source, r.key, 'visit', t.page, 'pending', 'fetch', t.priority, :now, t.expires_at, t.host
-FROM {rows} CROSS JOIN tasks t WHERE t.id = r.id ON CONFLICT DO NOTHING RETURNING id, page
+INSERT INTO tasks (source, key, kind, page, body_hash, observed, state, stage, priority, due_at, expires_at, host)
+SELECT t.source, r.key, 'visit', t.page, CASE WHEN p.taken_at IS NULL THEN NULL ELSE p.hint END,
+       CASE WHEN p.taken_at IS NULL THEN NULL ELSE p.hint_observed END, 'pending',
+       CASE WHEN p.taken_at IS NULL THEN 'fetch' ELSE 'judge' END, t.priority, :now, t.expires_at, t.host
+FROM {rows} CROSS JOIN tasks t CROSS JOIN pages p WHERE t.id = r.id AND p.id = t.page
+ON CONFLICT DO NOTHING RETURNING id, page
 """
 _RELINK = """
 UPDATE batch_tasks SET task = :new

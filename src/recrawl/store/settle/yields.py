@@ -20,7 +20,7 @@ def write(store: Store, connection: Connection, verdicts: Iterable[Verdict]) -> 
     new = [verdict for verdict in verdicts if verdict.version is not None and verdict.rows is not None]
     if not new:
         return set()
-    touched = _clear(store, connection, [verdict.page.id for verdict in new if verdict.page.version > 1])
+    touched = clear(store, connection, [verdict.page.id for verdict in new if verdict.page.version > 1])
     rows = []
     for verdict in new:
         page = verdict.page
@@ -45,7 +45,8 @@ def write(store: Store, connection: Connection, verdicts: Iterable[Verdict]) -> 
     return touched
 
 
-def _clear(store: Store, connection: Connection, ids: list[int]) -> set[Ref]:
+def clear(store: Store, connection: Connection, ids: list[int]) -> set[Ref]:
+    """Take away all that these pages yield; the records that this touches."""
     if not ids:
         return set()
     gone = connection.execute(

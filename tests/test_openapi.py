@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from recrawl.run.wire import the_clock
 from recrawl.service.app import create_app
 from recrawl.service.desk import Desk
-from recrawl.service.inbox import Inbox
+from recrawl.service.intake import Intake
 from tests.support.stores import fresh_store
 from tests.test_service import LAMPS
 
@@ -29,10 +29,10 @@ from tests.test_service import LAMPS
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[Any]:
     store = fresh_store(tmp_path / "recrawl.db")
-    inbox = Inbox(store, the_clock().now, 50)
-    desk = Desk(store, {"lamps": LAMPS}, inbox, the_clock().now, open=True)
+    intake = Intake(store, the_clock().now, 50)
+    desk = Desk(store, {"lamps": LAMPS}, intake, the_clock().now, open=True)
     yield schemathesis.openapi.from_asgi("/openapi.json", create_app(desk))
-    inbox.close()
+    intake.close()
     store.close()
 
 

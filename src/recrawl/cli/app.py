@@ -7,7 +7,26 @@ from typing import Annotated
 
 import typer
 
-from recrawl.cli import (approve, changes, compare, database, dead, demo, doctor, export, init, prune, reparse, retry, revert, show, status, sync, token)
+from recrawl.cli import (
+    approve,
+    changes,
+    compare,
+    database,
+    dead,
+    demo,
+    doctor,
+    export,
+    init,
+    prune,
+    reparse,
+    retry,
+    revert,
+    serve,
+    show,
+    status,
+    sync,
+    token,
+)
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
 
@@ -34,6 +53,7 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     revert.revert,
     prune.prune,
     export.export,
+    serve.serve,
     doctor.doctor,
     demo.demo,
 )

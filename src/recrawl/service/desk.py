@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 from recrawl.declare import Source
 from recrawl.declare.checks import suggestion
 from recrawl.service.bodies import Bounds
-from recrawl.service.inbox import Inbox
+from recrawl.service.intake import Intake
 from recrawl.service.problems import Problem
 from recrawl.store.database import Store
 
@@ -27,7 +27,7 @@ class Desk:
 
     store: Store
     sources: Mapping[str, Source]
-    inbox: Inbox
+    intake: Intake
     now: Callable[[], datetime]
     open: bool = False
     bounds: Bounds = field(default_factory=Bounds)

@@ -99,7 +99,7 @@ async def push_records(
                 expires_at=None if wait is None else desk.now() + timedelta(seconds=wait),
             )
             try:
-                accepted.append(await desk.inbox.accept(push))
+                accepted.append(await desk.intake.accept(push))
             except Backlog as error:
                 headers = {"Retry-After": f"{error.retry_after:.0f}"}
                 raise Problem(429, error.problem, action=error.action, headers=headers, **_so_far(accepted)) from None

@@ -16,7 +16,7 @@ from recrawl.errors import Misuse, Permanent
 from recrawl.run.wire import the_clock
 from recrawl.service.app import create_app
 from recrawl.service.desk import Desk
-from recrawl.service.inbox import Inbox
+from recrawl.service.intake import Intake
 from recrawl.store import tokens
 from recrawl.store.accept import MOST_WAITING
 from recrawl.store.database import Store
@@ -60,8 +60,8 @@ async def serve(
     if not guarded and not address.is_loopback:
         action = "Make a token first: recrawl token create NAME --scope push --scope read. Or listen on 127.0.0.1."
         raise Misuse(f"anyone who reaches {address.host} could push", place="--host", action=action)
-    inbox = Inbox(store, clock.now, most_waiting)
-    desk = Desk(store, sources, inbox, clock.now, open=not guarded)
+    intake = Intake(store, clock.now, most_waiting)
+    desk = Desk(store, sources, intake, clock.now, open=not guarded)
     listening = _listen(address)
     stop = stop or asyncio.Event()
     server = _Server(_config(create_app(desk)), lambda: ready(_url(listening)))
@@ -75,7 +75,7 @@ async def serve(
         await server.serve(sockets=[listening])
     finally:
         stop.set()
-        inbox.close()
+        intake.close()
         await asyncio.gather(*jobs)
 
 

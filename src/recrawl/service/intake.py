@@ -1,4 +1,4 @@
-"""The inbox: pushes that come at the same time share one commit, which is what taking them in costs."""
+"""The intake: pushes that come at the same time share one commit, which is what taking them in costs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MOST_BYTES = 4_000_000
 _MOST_PUSHES = 64
 
 
-class Inbox:
+class Intake:
     """Takes pushes into the store, one commit after the other."""
 
     def __init__(self, store: Store, now: Callable[[], datetime], most_waiting: int) -> None:
         self._store, self._now, self._most_waiting = store, now, most_waiting
-        self._writer = ThreadPoolExecutor(1, "recrawl-inbox")
+        self._writer = ThreadPoolExecutor(1, "recrawl-intake")
         self._waiting: list[tuple[Push, asyncio.Future[Accepted]]] = []
         self._busy: asyncio.Task[None] | None = None
 

@@ -25,10 +25,12 @@ from recrawl.cli import (
     retry,
     revert,
     run,
+    serve,
     show,
     standing,
     status,
     sync,
+    token,
 )
 from recrawl.cli.surface import Commands
 from recrawl.version import __version__
@@ -62,12 +64,14 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     prune.prune,
     ingest.ingest,
     export.export,
+    serve.serve,
     doctor.doctor,
     demo.demo,
 )
 for command in _COMMANDS:
     app.command()(command)
 app.add_typer(dead.app, name="dead")
+app.add_typer(token.app, name="token")
 app.add_typer(database.app, name="db")
 
 

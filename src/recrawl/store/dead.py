@@ -117,9 +117,9 @@ def letter(store: Store, number: int) -> Letter | None:
         return _read(row) if row else None
 
 
-def letters(store: Store, selection: Selection, *, most: int | None = None) -> Iterator[Letter]:
+def letters(store: Store, selection: Selection, *, after: int = 0, most: int | None = None) -> Iterator[Letter]:
     """The letters of a selection by their ids, in chunks of one read each; those that come meanwhile are left out."""
-    after, left = 0, most
+    left = most
     with store.read() as connection:
         last = connection.execute(select(func.max(_letter.id)).where(*selection.where())).scalar() or 0
     while after < last and left != 0:

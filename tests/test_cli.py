@@ -431,7 +431,8 @@ def test_the_first_interrupt_ends_in_order_and_the_next_run_goes_on(tmp_path: Pa
         assert "goes on where this one stopped" in said
         assert "Traceback" not in complained
         fetched = {one.target for one in site.served if one.target.startswith("/shop/")}
-        done = json.loads(run("sync", "shops.py", "--json").stdout)["sources"][0]
+        again = subprocess.run([*command[:5], "--json"], env=environment, capture_output=True, text=True, check=False)
+        done = json.loads(again.stdout)["sources"][0]
         assert done["counts"]["looked_at"] == 55 - len(fetched)
 
 

@@ -2,7 +2,8 @@
 
 Left out, because two runs that come to the same differ in them: times; attempts, crashes, tokens, leases and owners;
 run ids; row numbers, which are replaced by what they stand for; `observed` and the orders made of it; how often a
-document was read (a reading that was cut short is begun anew, which also repeats batches); runs themselves.
+document was read (a reading that was cut short is begun anew, which also repeats batches); runs themselves; and what
+was learned by the way of how good pages look and whom to trust, of which a killed run loses the last bit.
 """
 
 from __future__ import annotations
@@ -28,11 +29,23 @@ _LEFT_OUT = {
     "batch_tasks": {"batch", "task"},
     "cursors": {"committed_at", "ended_cycle"},
     "cycles": {"id", "started_at", "finished_at"},
-    "dead_letters": {"id", "task_key", "page", "observed", "order_key", "created_at", "resolved_at", "raw"},
+    "dead_letters": {"id", "task_key", "page", "observed", "order_key", "created_at", "fetched_at",
+                     "resolved_at", "raw"},
     "events": {"seq", "page", "at"},
     "hosts": {"next_at", "backoff_until", "troubles", "delay", "latency", "robots_at"},
 }  # fmt: skip
-_SKIPPED = {"runs", "budgets", "counters", "alembic_version", "bodies", "sources", "sqlite_sequence", "sqlite_stat1"}
+_SKIPPED = {
+    "runs",
+    "budgets",
+    "profiles",
+    "trust",
+    "counters",
+    "alembic_version",
+    "bodies",
+    "sources",
+    "sqlite_sequence",
+    "sqlite_stat1",
+}
 _NAMES = {
     "pages": "(SELECT m.page_id FROM pages m WHERE m.id = t.moved_to)",
     "aliases": "(SELECT p.page_id FROM pages p WHERE p.id = t.page)",

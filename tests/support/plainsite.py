@@ -96,7 +96,8 @@ class PlainSite:
         if number % 50 == 13:
             return 404, "text/plain", b"gone", {}
         if number % 50 == 21:
-            return 200, "text/html", b"<html><body><h1>no key on this page</h1></body></html>", {}
+            text = f"<p>Page {number} has no key. </p>" * 20
+            return 200, "text/html", f"<html><body><h1>Page {number}</h1>{text}</body></html>".encode(), {}
         return self._html(number)
 
     def _html(self, number: int) -> tuple[int, str, bytes, dict[str, str]]:

@@ -78,14 +78,14 @@ class Board:
     def ended(self, served: Served, job: Job, result: Result, following: datetime) -> None:
         self._clear(served.name)
         told = facts(served.name, result, result.progress.open_tasks)
-        self._log.msg("ended", job=job.name, next=following, **told)
+        self._log.msg("ended", job=job.name, again=following, **told)
 
     def failed(self, served: Served, job: Job, error: Exception, again: datetime) -> None:
         self._clear(served.name)
         told = {"error": f"{type(error).__name__}: {error}", "place": "", "action": ""}
         if isinstance(error, RecrawlError):
             told = {"error": error.problem, "place": error.place, "action": error.action}
-        self._log.msg("failed", source=served.name, job=job.name, next=again, **told)
+        self._log.msg("failed", source=served.name, job=job.name, again=again, **told)
 
     def ending(self) -> None:
         """Somebody asked to end."""
@@ -129,11 +129,11 @@ def _words(event: MutableMapping[str, Any]) -> str:
             told = [f"{counts[name]:,} {name}" for name in _TOLD if counts[name]]
             told = [f"{counts['looked_at']:,} looked at", *told, f"{counts['requests']:,} requests"]
             troubles = "".join(f"; {trouble['message']}" for trouble in event["troubles"][:1])
-            return f"{event['source']}: {event['ending']}: {', '.join(told)}; next {_time(event['next'])}{troubles}"
+            return f"{event['source']}: {event['ending']}: {', '.join(told)}; next {_time(event['again'])}{troubles}"
         case "failed":
             place = f" ({event['place']})" if event["place"] else ""
             then = f" {event['action']}" if event["action"] else ""
-            return f"{event['source']}: failed: {event['error']}{place}.{then} Again {_time(event['next'])}"
+            return f"{event['source']}: failed: {event['error']}{place}.{then} Again {_time(event['again'])}"
         case _:
             return "Ending: what is under way is being written. Once more to end at once."
 

@@ -10,7 +10,7 @@ import typer
 
 from recrawl.cli.surface import JsonOption, StoreOption, emit, known_store, out, safe
 from recrawl.errors import Misuse
-from recrawl.operate.tokens import Scope
+from recrawl.operate.scopes import Scope
 
 if TYPE_CHECKING:
     from recrawl.store.tokens import Token

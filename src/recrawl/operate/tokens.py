@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from recrawl.errors import Misuse
+from recrawl.operate.scopes import Scope
 from recrawl.store import tokens
 from recrawl.store.database import Store
 
 _PREFIX = "recrawl_"
-
-
-class Scope(StrEnum):
-    """What a token allows."""
-
-    PUSH = "push"  # send records
-    READ = "read"  # sources, pages, changes, tasks, dead letters
-    OPERATE = "operate"  # replay and drop dead letters
 
 
 def create(

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from recrawl.operate.tokens import Scope
+from recrawl.operate.scopes import Scope
 from recrawl.service.desk import TheDesk
 from recrawl.service.problems import Problem
 from recrawl.store import tokens

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
-from recrawl.operate.tokens import Scope
+from recrawl.operate.scopes import Scope
 from recrawl.service.auth import requires
 from recrawl.service.desk import TheDesk
 from recrawl.service.problems import Problem, documented

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from recrawl.decide.urls import canonical_url
-from recrawl.operate.tokens import Scope
+from recrawl.operate.scopes import Scope
 from recrawl.service.auth import requires
 from recrawl.service.desk import TheDesk
 from recrawl.service.problems import Problem, documented

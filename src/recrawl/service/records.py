@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from recrawl.declare.policies import seconds
 from recrawl.errors import Misuse
 from recrawl.model.push import Accepted, Backlog, KeyReused, Push, Queue
-from recrawl.operate.tokens import Scope
+from recrawl.operate.scopes import Scope
 from recrawl.service.auth import requires
 from recrawl.service.bodies import lines_of, received
 from recrawl.service.desk import TheDesk

@@ -122,6 +122,38 @@ def drop(
         out().print(f"{count:,} dropped; what came stays readable with `recrawl dead show ID` until it is pruned")
 
 
+@app.command()
+def replay(
+    numbers: Numbers = None,
+    source: SourceOption = None,
+    signature: SignatureOption = None,
+    renamed: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="OLD=NEW", help="Read a raw field under another name; give it again for more."),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Begin dead letters anew, from what came: pushed records and pages. What is newer by now is not overwritten.
+
+    The next `recrawl sync` of the source performs it, or a running `recrawl serve`.
+    """
+    from recrawl.operate import replay as operate
+
+    chosen = chosen_letters(numbers, source, signature)
+    names = operate.pairs(renamed or [])
+    with known_store(store) as opened:
+        found = operate.replay(opened, chosen, renamed=names, now=datetime.now(UTC))
+    if json:
+        emit(asdict(found))
+        return
+    out().print(f"{found.pushed:,} pushed records and {found.pages:,} pages will be read again by the next sync")
+    if found.busy:
+        out().print(f"{found.busy:,} are under way already, or a newer letter of their page is")
+    if found.rest:
+        out().print(f"{found.rest:,} kept nothing to read: fetch them anew with `recrawl retry`")
+
+
 def chosen_letters(numbers: list[int] | None, source: str | None, signature: str | None) -> Selection:
     """Which letters are meant. Raises Misuse if none are named: all at once must be asked for."""
     from recrawl.store.dead import Selection

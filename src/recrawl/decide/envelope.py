@@ -17,7 +17,7 @@ import orjson
 
 _LONG_NUMBER = re.compile(rb"\d{17}")
 _ABOUT = frozenset({"id", "url", "source_version", "source_updated_at", "fetched_at"})
-_ENVELOPE = _ABOUT | {"data"}
+ENVELOPE = _ABOUT | {"data"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _no_constant(name: str) -> None:
 
 def envelope(value: Any) -> Envelope:
     """The envelope that a JSON value is. Raises ValueError that says what is wrong with it."""
-    if isinstance(value, dict) and "data" in value and value.keys() <= _ENVELOPE:
+    if isinstance(value, dict) and "data" in value and value.keys() <= ENVELOPE:
         data = value["data"]
         if isinstance(data, dict) or (isinstance(data, list) and data):
             return Envelope(

@@ -51,6 +51,7 @@ class Letter:
     order_key: int | None
     observed: int
     created_at: datetime
+    fetched_at: datetime | None
     resolved_at: datetime | None
     resolution: str | None
 
@@ -156,7 +157,7 @@ def _read(row: RowMapping) -> Letter:
     if raw is not None and row["raw_codec"] == "zstd":
         raw = zstandard.ZstdDecompressor().decompress(raw)
     names = ("id", "source", "task_key", "page", "url", "stage", "signature", "reason")
-    rest = ("order_key", "observed", "created_at", "resolved_at", "resolution")
+    rest = ("order_key", "observed", "created_at", "fetched_at", "resolved_at", "resolution")
     return Letter(
         **{name: row[name] for name in (*names, *rest)},
         raw=None if raw is None else bytes(raw),

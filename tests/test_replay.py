@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
+from recrawl.declare.load import load
 from recrawl.errors import Misuse
 from recrawl.model.outcome import Invalid
 from recrawl.model.work import Stage
@@ -124,6 +126,33 @@ def test_the_command_begins_what_is_named(store: Store, store_address: str) -> N
 
     assert one(store, "SELECT count(*) FROM offers") == 1
     assert unresolved(store) == 1
+
+
+def test_a_renamed_field_is_diagnosed_with_the_command_that_brings_its_records_back(
+    store: Store, store_address: str, tmp_path: Path
+) -> None:
+    declared = tmp_path / "shop.py"
+    declared.write_text(
+        "from recrawl import Price, Record, Source\n"
+        "class Item(Record, table='items', key='sku'):\n"
+        "    sku: str\n"
+        "    price: Price\n"
+        "items = Source('items', read=Item, currency='EUR')\n"
+    )
+    (source,) = load(declared)
+    renamed = [{"sku": str(number), "salePrice": f"{number},50 €", "weight": "heavy"} for number in range(20)]
+    push(store, *renamed, source="items")
+    serve(store, source)
+
+    told = CliRunner().invoke(app, ["dead", "diagnose", str(declared), "--store", store_address]).output
+
+    assert "`price` fails in 20 records" in told
+    assert "`salePrice` can be read as it in 100% of 20" in told
+    assert "--map salePrice=price" in told
+    assert "weight" not in told
+    begin(store, Selection("items"), salePrice="price")
+    serve(store, source)
+    assert one(store, "SELECT count(*) FROM items") == 20
 
 
 @pytest.mark.parametrize(

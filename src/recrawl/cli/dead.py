@@ -15,6 +15,7 @@ from recrawl.cli.surface import JsonOption, SourceOption, StoreOption, emit, kno
 from recrawl.errors import Misuse, Permanent
 
 if TYPE_CHECKING:
+    from recrawl.operate.drift import Diagnosis
     from recrawl.store.dead import Group, Letter, Selection
 
 app = typer.Typer(help="See, replay or drop what could not become data.", no_args_is_help=True)
@@ -100,6 +101,45 @@ def _show_letter(found: Letter) -> None:
         more = f"\n... {len(found.raw):,} bytes in all: `recrawl dead show {found.id} --raw`"
         console.print()
         console.print(safe(text) + (more if len(found.raw) > _SHOWN else ""), soft_wrap=True)
+
+
+@app.command()
+def diagnose(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SOURCE|FILE", help="Names in recrawl.toml, or files that declare."),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Say which raw field looks like one that began to fail, where records come as JSON."""
+    from recrawl.operate.drift import diagnose as explain
+    from recrawl.operate.sync import named
+
+    declared = named(what or [])
+    with known_store(store) as opened:
+        found = [one for declaration in declared for one in explain(opened, declaration.source)]
+    if json:
+        emit([asdict(one) for one in found])
+        return
+    if not found:
+        out().print("no raw field looks like one that fails")
+    for one in found:
+        _show_diagnosis(one)
+
+
+def _show_diagnosis(one: Diagnosis) -> None:
+    console, best = out(), one.found[0]
+    since = f"since {one.since:%Y-%m-%d %H:%M} UTC"
+    console.print(f"{safe(one.source)}: `{safe(one.field)}` fails in {one.total:,} records {since}", style="bold")
+    for each in one.found[:3]:
+        new = " is new and" if each.is_new else ""
+        console.print(f"  `{safe(each.raw)}`{new} can be read as it in {each.parses:.0%} of {one.looked_at:,}")
+    console.print(
+        f"  -> recrawl dead replay --source {safe(one.source)} --signature '{safe(one.signature)}' "
+        f"--map {safe(best.raw)}={safe(one.field)}",
+        soft_wrap=True,
+    )
 
 
 @app.command()

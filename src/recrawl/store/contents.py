@@ -79,3 +79,16 @@ def records_of(store: Store, page: int, version: int) -> dict[tuple[str, str], d
             select(versions.c.data).where(versions.c.page == page, versions.c.version == version)
         ).scalar_one_or_none()
     return {(item["table"], item["key"]): item["data"] for item in data or ()}
+
+
+def recent_json(store: Store, source: str, most: int) -> list[bytes]:
+    """The JSON bodies of pages of a source that were found first not long ago and are read well."""
+    query = (
+        select(bodies.c.codec, bodies.c.size, bodies.c.data)
+        .join(pages, pages.c.raw_hash == bodies.c.hash)
+        .where(pages.c.source == source, pages.c.status == "active", pages.c.content_type.like("%json%"))
+        .order_by(pages.c.id.desc())
+        .limit(most)
+    )
+    with store.read() as connection:
+        return [plain(*row) for row in connection.execute(query)]

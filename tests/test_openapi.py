@@ -47,6 +47,7 @@ OPERATIONS = [
     "GET /v1/sources",
     "GET /v1/tasks/{task}",
     "POST /v1/dead-letters/drop",
+    "POST /v1/dead-letters/replay",
     "POST /v1/sources/{source}/records",
 ]
 

@@ -18,6 +18,7 @@ import zstandard
 from recrawl import Price, Record, Source, Urls
 from recrawl.operate import tokens as operate_tokens
 from recrawl.operate.scopes import Scope
+from recrawl.operate.work import work
 from recrawl.service.server import Address, serve
 from recrawl.store import dead, tokens
 from recrawl.store.database import Store
@@ -304,6 +305,19 @@ class TestReading:
         assert service.call("POST", "/v1/dead-letters/drop", json={}).status == 422
         assert service.call("POST", "/v1/dead-letters/drop", json={"source": "lamps"}).body == {"dropped": 2}
         assert service.call("GET", "/v1/dead-letters").body == {"groups": [], "letters": []}
+
+    def test_letters_of_renamed_fields_are_begun_anew_once(self, service: Service, store: Store) -> None:
+        service.push({"sku": "a", "name": "Lamp"})
+        asyncio.run(work(store, [LAMPS]))
+
+        asked = {"source": "lamps", "map": {"name": "title"}}
+        first = service.call("POST", "/v1/dead-letters/replay", json=asked)
+        again = service.call("POST", "/v1/dead-letters/replay", json=asked)
+        asyncio.run(work(store, [LAMPS]))
+
+        assert first.body == {"pushed": 1, "pages": 0, "busy": 0, "rest": 0}
+        assert again.body == {"pushed": 0, "pages": 0, "busy": 1, "rest": 0}
+        assert one(store, "SELECT title FROM lamps") == "Lamp"
 
     def test_health_is_told(self, service: Service) -> None:
         assert service.call("GET", "/healthz").body == {"ok": True}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
+from recrawl.operate.replay import replay
 from recrawl.operate.scopes import Scope
 from recrawl.service.auth import requires
 from recrawl.service.desk import TheDesk
@@ -112,3 +113,25 @@ class Dropped(BaseModel):
 async def drop_letters(chosen: Chosen, desk: TheDesk) -> Dropped:
     """Put letters aside for good; what came stays readable until it is pruned."""
     return Dropped(dropped=await desk.db(dead.drop, chosen.selection(), desk.now()))
+
+
+class Renaming(Chosen):
+    """`map` tells raw names of fields and the names that the record knows them by, for pushed records."""
+
+    map: dict[Annotated[str, Field(max_length=200)], Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        default={}, max_length=100, examples=[{"salePrice": "price"}]
+    )
+
+
+class Begun(BaseModel):
+    pushed: int = Field(description="pushed records that go back into the inbox")
+    pages: int = Field(description="pages that are read again from what came, by the next sync")
+    busy: int = Field(description="under way already")
+    rest: int = Field(description="kept nothing that could be read again")
+
+
+@router.post("/v1/dead-letters/replay", dependencies=_OPERATE)
+async def replay_letters(chosen: Renaming, desk: TheDesk) -> Begun:
+    """Begin letters anew, from what came. What is newer by now is not overwritten; asked for twice, it runs once."""
+    found = await desk.db(replay, chosen.selection(), renamed=chosen.map, now=desk.now())
+    return Begun(pushed=found.pushed, pages=found.pages, busy=found.busy, rest=found.rest)

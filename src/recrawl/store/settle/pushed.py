@@ -90,6 +90,7 @@ def _settle(
 class _Line:
     task: Task
     found: Pushed
+    hashed: str  # of the page's identity
 
 
 class _Door:
@@ -107,35 +108,36 @@ class _Door:
         self._to, self._now, self._run = to, now, run
         self._ids: dict[str, int] = {}  # by page hash
         self._facts: dict[int, PageFacts] = {}
+        self._unwritten: set[int] = set()  # pages that nobody knew, until their first version is written
         self._last_at: dict[int, datetime] = {}
         self._stored: dict[int, Stored] = {}
         self._counts: dict[int, Counter[str]] = defaultdict(Counter)
         self._changed: list[tuple[str, str]] = []
 
     def settle(self, chunks: Sequence[Cleaned]) -> Settled:
-        lines = [_Line(chunk.task, found) for chunk in chunks for found in chunk.lines if isinstance(found, Pushed)]
+        lines = [
+            _Line(chunk.task, found, identity_hash(chunk.task.source, found.page_id))
+            for chunk in chunks
+            for found in chunk.lines
+            if isinstance(found, Pushed)
+        ]
         lines.sort(key=lambda line: line.found.observed)
-        made = self._lock_pages(lines)
+        self._lock_pages(lines)
         self._end_tasks([chunk.task for chunk in chunks])
         self._write(lines)
         self._bury([(chunk.task, found) for chunk in chunks for found in chunk.lines if isinstance(found, Unusable)])
-        self._forget(made)
         self._receipts([chunk.task for chunk in chunks])
         return Settled(sum(self._counts.values(), Counter()), (), tuple(self._changed))
 
-    def _lock_pages(self, lines: Sequence[_Line]) -> set[int]:
-        """Know and lock the page of each line, made where there is none yet; those that were made."""
-        by_hash = {_hash(line): line for line in lines}
+    def _lock_pages(self, lines: Sequence[_Line]) -> None:
+        """Know the page of each line, and lock those that exist."""
+        by_hash = {line.hashed: line for line in lines}
         self._load(by_hash)
-        unknown = [line for hashed, line in by_hash.items() if hashed not in self._ids]
-        made = self._insert(unknown)
-        # Another worker may have made some at the same time.
-        self._load([hashed for hashed in by_hash if hashed not in self._ids])
+        self._make([by_hash[hashed] for hashed in sorted(by_hash.keys() - self._ids.keys())])
         windowed = {name for name, to in self._to.items() if to.rules.window is not None}
         refined = {name for name, to in self._to.items() if to.refine is not None}
         known = [page for page in self._facts.values() if page.version]
         self._load_versions([page for page in known if page.source in windowed | refined])
-        return made
 
     def _load(self, hashes: Iterable[str]) -> None:
         wanted = packed({"h": hashed} for hashed in sorted(hashes))
@@ -151,36 +153,30 @@ class _Door:
             values["status"] = PageState(values["status"])
             self._facts[values["id"]] = PageFacts(**values)
 
-    def _insert(self, lines: Sequence[_Line]) -> set[int]:
-        rows = sorted(
-            (
-                {
+    def _make(self, lines: Sequence[_Line]) -> None:
+        """Facts of pages that nobody knows. Their rows are written with their first version; should another worker
+        have written one by then, the whole transaction repeats and finds it."""
+        if not lines:
+            return
+        for page, line in zip(pages.draw_ids(self._store, self._connection, len(lines)), lines, strict=True):
+            self._ids[line.hashed] = page
+            self._unwritten.add(page)
+            visited = line.found.host and self._to[line.task.source].pulled
+            self._facts[page] = PageFacts(
+                **_BLANK
+                | {
+                    "id": page,
                     "source": line.task.source,
                     "page_id": line.found.page_id,
-                    "page_hash": _hash(line),
                     "url": line.found.url,
                     "fetch_url": line.found.fetch_url,
                     "host": line.found.host,
                     "status": PageState.NEW,
-                    "first_seen_at": self._now,
                     "generation": 1,
                     # A page with an address is visited too, where the source visits pages.
-                    "due_at": self._now if line.found.host and self._to[line.task.source].pulled else None,
+                    "due_at": self._now if visited else None,
                 }
-                for line in lines
-            ),
-            key=lambda row: str(row["page_hash"]),
-        )
-        if not rows:
-            return set()
-        statement = self._store.insert(page_table).on_conflict_do_nothing()
-        returned = self._connection.execute(statement.returning(page_table.c.id, page_table.c.page_hash), rows)
-        made = {row.page_hash: row.id for row in returned}
-        for row in rows:
-            if (page := made.get(str(row["page_hash"]))) is not None:
-                self._ids[str(row["page_hash"])] = page
-                self._facts[page] = _new_page(page, row)
-        return set(made.values())
+            )
 
     def _load_versions(self, known: Sequence[PageFacts]) -> None:
         if not known:
@@ -227,11 +223,12 @@ class _Door:
             self._write(lines[:middle])
             self._write(lines[middle:])
         else:
+            self._unwritten -= {verdict.page.id for verdict in verdicts}
             for line, verdict in zip(lines, verdicts, strict=True):
                 self._counts[line.task.id][verdict.count] += 1
 
     def _judge(self, line: _Line) -> Verdict:
-        page = self._facts[self._ids[_hash(line)]]
+        page = self._facts[self._ids[line.hashed]]
         to, found = self._to[page.source], line.found
         if to.refine is not None and page.id in self._stored:
             found = to.refine(found, self._stored[page.id])
@@ -249,7 +246,8 @@ class _Door:
         last = {verdict.page.id: verdict for verdict in verdicts if verdict.version is not None}
         refreshed = [verdict for verdict in verdicts if verdict.refresh and verdict.page.id not in last]
         standing = {verdict.page.id: verdict.page for verdict in verdicts if verdict.count != "regressions"}
-        pages.write(connection, standing.values())
+        pages.add(connection, [page for page in standing.values() if page.id in self._unwritten], self._now)
+        pages.write(connection, [page for page in standing.values() if page.id not in self._unwritten])
         versions.write(connection, verdicts, self._run)
         touched = yields.write(store, connection, last.values())
         records.show(store, connection, [*last.values(), *refreshed], touched, self._now)
@@ -285,12 +283,6 @@ class _Door:
         if rows:
             self._connection.execute(insert(dead_letters), rows)
 
-    def _forget(self, made: set[int]) -> None:
-        """Take back pages that were made for records which the database refused."""
-        empty = [page for page in made if not self._facts[page].version]
-        if empty:
-            self._connection.execute(page_table.delete().where(page_table.c.id.in_(empty)))
-
     def _receipts(self, ended: Sequence[Task]) -> None:
         rows = []
         for task in ended:
@@ -311,16 +303,6 @@ class _Door:
             .values(resolved_at=self._now, resolution="replayed")
         )
         counts["dead"] = -1
-
-
-def _hash(line: _Line) -> str:
-    return identity_hash(line.task.source, line.found.page_id)
-
-
-def _new_page(page: int, row: Mapping[str, Any]) -> PageFacts:
-    """The facts of a row that was just inserted: what was not given has its column's default."""
-    given = {name: value for name, value in row.items() if name in _BLANK}
-    return PageFacts(**(_BLANK | given | {"id": page}))
 
 
 _BLANK: dict[str, Any] = {name: None if page_table.c[name].nullable else 0 for name in pages.NAMES}

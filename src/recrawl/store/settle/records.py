@@ -15,6 +15,7 @@ from recrawl.model.record import Json
 from recrawl.model.settlement import Verdict
 from recrawl.store import recordtables
 from recrawl.store.database import Store, upsert
+from recrawl.store.many import execute_many
 from recrawl.store.recordtables import RecordTable
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.settle.yields import Ref
@@ -44,7 +45,7 @@ def show(store: Store, connection: Connection, verdicts: Iterable[Verdict], touc
     winners = _winners(store, connection, refs)
     fresh = {(verdict.page.id, verdict.page.version, row.table, row.key): row for verdict, row in refreshed}
     tables = {table: _known(store, connection, table) for _, table, _ in sorted(refs)}
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     vanished: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for source, table, key in sorted(refs):
         winner = winners.get((source, table, key))
@@ -104,24 +105,22 @@ def _stored(connection: Connection, winner: _Winner, table: str, key: str) -> Ma
     return None
 
 
-def _row(known: RecordTable, source: str, winner: _Winner, data: Mapping[str, Json], now: datetime) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "_source": source,
-        "_page_id": winner.page_id,
-        "_version": winner.version,
-        "_updated_at": now,
-        "_deleted_at": None,
-    }
+_SYSTEM = ("_source", "_page_id", "_version", "_updated_at", "_deleted_at")
+
+
+def _row(known: RecordTable, source: str, winner: _Winner, data: Mapping[str, Json], now: datetime) -> tuple[Any, ...]:
+    values: list[Any] = [source, winner.page_id, winner.version, now, None]
     for name, kind in known.types.items():
         value: Any = data.get(name)
         if value is not None and kind is ColumnType.INSTANT:
             value = datetime.fromisoformat(value).astimezone(UTC)
-        values[name] = value
-    return values
+        values.append(value)
+    return tuple(values)
 
 
-def _upsert(store: Store, connection: Connection, known: RecordTable, rows: list[dict[str, Any]]) -> None:
-    connection.execute(upsert(store.insert, known.table, ("_source", *known.spec.key), tuple(rows[0])), rows)
+def _upsert(store: Store, connection: Connection, known: RecordTable, rows: list[tuple[Any, ...]]) -> None:
+    names = (*_SYSTEM, *known.types)
+    execute_many(connection, upsert(store.insert, known.table, ("_source", *known.spec.key), names), names, rows)
 
 
 def _mark_deleted(connection: Connection, known: RecordTable, keys: list[tuple[str, str]], now: datetime) -> None:

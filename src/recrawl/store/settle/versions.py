@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from operator import attrgetter
 
 from sqlalchemy import Connection, insert
 
 from recrawl.model.record import Json, RecordRow
 from recrawl.model.settlement import NewVersion, Verdict
+from recrawl.store.many import execute_many
 from recrawl.store.tables import versions
 
-_NAMES = [spec.name for spec in fields(NewVersion)]
+_FACTS = [spec.name for spec in fields(NewVersion)]
+_NAMES = ("page", "data", "run", *_FACTS)
+_INSERT = insert(versions)
+_facts = attrgetter(*_FACTS)
 
 
 def data_of(rows: Iterable[RecordRow]) -> list[Json]:
@@ -21,10 +26,8 @@ def data_of(rows: Iterable[RecordRow]) -> list[Json]:
 
 def write(connection: Connection, verdicts: Iterable[Verdict], run: int | None) -> None:
     rows = [
-        {name: getattr(verdict.version, name) for name in _NAMES}
-        | {"page": verdict.page.id, "data": data_of(verdict.rows or ()), "run": run}
+        (verdict.page.id, data_of(verdict.rows or ()), run, *_facts(verdict.version))
         for verdict in sorted(verdicts, key=lambda verdict: verdict.page.id)
         if verdict.version is not None
     ]
-    if rows:
-        connection.execute(insert(versions), rows)
+    execute_many(connection, _INSERT, _NAMES, rows)

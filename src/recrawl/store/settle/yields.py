@@ -8,10 +8,13 @@ from sqlalchemy import Connection, text
 
 from recrawl.model.settlement import Verdict
 from recrawl.store.database import Store, upsert
+from recrawl.store.many import execute_many
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import yields
 
 _KEYS = ("page", "table", "key")
+_CHANGED = (*_KEYS, "version", "order_key", "observed")
+_NAMES = (*_CHANGED, "source")
 
 Ref = tuple[str, str, str]
 """A record: (source, table, key)."""
@@ -28,21 +31,9 @@ def write(store: Store, connection: Connection, verdicts: Iterable[Verdict]) -> 
         page = verdict.page
         for row in verdict.rows or ():
             touched.add((page.source, row.table, row.key))
-            rows.append(
-                {
-                    "page": page.id,
-                    "table": row.table,
-                    "key": row.key,
-                    "source": page.source,
-                    "version": page.version,
-                    "order_key": page.order_key,
-                    "observed": page.observed,
-                }
-            )
-    if rows:
-        rows.sort(key=lambda row: (row["page"], row["table"], row["key"]))
-        statement = upsert(store.insert, yields, _KEYS, (*_KEYS, "version", "order_key", "observed"))
-        connection.execute(statement, rows)
+            rows.append((page.id, row.table, row.key, page.version, page.order_key, page.observed, page.source))
+    rows.sort(key=lambda row: row[:3])
+    execute_many(connection, upsert(store.insert, yields, _KEYS, _CHANGED), _NAMES, rows)
     return touched
 
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recrawl.decide.case import Case, Rules
 from recrawl.decide.deletion import Standing, Step, enough, has_evidence, step, stopped, vanishings
-from recrawl.decide.settlement import Case, Rules, judge
+from recrawl.decide.settlement import judge
 from recrawl.declare.policies import Deletion
 from recrawl.model.fetched import Validators
 from recrawl.model.outcome import Broken, By, Gone, Look, Outcome, Refused, Unchanged

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import event, text
 
 from recrawl.clean.fingerprint import content_hash
-from recrawl.decide.settlement import Rules
+from recrawl.decide.case import Rules
 from recrawl.declare.policies import Deletion
 from recrawl.declare.specs import FieldSpec, Kind, RecordSpec
 from recrawl.model.fetched import Validators

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
+from typing import Any
 
 from recrawl.declare.policies import Deletion
 from recrawl.model.settlement import PageFacts
@@ -159,15 +161,18 @@ def confirmed(page: PageFacts, now: datetime, *, gap: timedelta, needed: int, fi
     )
 
 
+_CLEAR: dict[str, Any] = {
+    "misses": 0,
+    "gone_at": None,
+    "confirms": 0,
+    "confirm_at": None,
+    "absent_since": None,
+    "held": False,
+    "approved": False,
+}
+_marks = attrgetter(*_CLEAR)
+
+
 def cleared(page: PageFacts) -> PageFacts:
     """A page that nothing speaks against any more."""
-    return replace(
-        page,
-        misses=0,
-        gone_at=None,
-        confirms=0,
-        confirm_at=None,
-        absent_since=None,
-        held=False,
-        approved=False,
-    )
+    return page if _marks(page) == tuple(_CLEAR.values()) else replace(page, **_CLEAR)

@@ -7,15 +7,16 @@ forgotten.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from recrawl.decide.deletion import cleared, confirmed
-from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
+from recrawl.decide.case import Case, done, due_again
+from recrawl.decide.deletion import cleared
+from recrawl.decide.failures import broken, dead, gone, invalid, quarantined, refused, throttled
+from recrawl.decide.lifecycle import PageEvent, page_after
 from recrawl.decide.order import Order, compare, order_key, rolled_back
-from recrawl.decide.retry import backoff
 from recrawl.decide.revert import still_overruled
-from recrawl.decide.schedule import REFUSED_WAIT, after_look, first_rate, next_look, next_look_after_trouble
+from recrawl.decide.schedule import after_look, first_rate
 from recrawl.decide.taken import awaiting_its_stream
 from recrawl.model.outcome import (
     Broken,
@@ -32,36 +33,9 @@ from recrawl.model.outcome import (
     Throttled,
     Unchanged,
 )
-from recrawl.model.record import FieldError, Json
-from recrawl.model.settlement import DeadLetter, NewVersion, PageFacts, TaskEnd, Verdict
-from recrawl.model.work import PageState, Stage, TaskState
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """The part of a source's policies that settling needs. Times are in seconds. `hints_believed`: what finders say of
-    a page's version spares looks at it."""
-
-    order: str = "observed"
-    max_attempts: int = 5
-    shortest: float = 0.0
-    longest: float = 2_592_000.0
-    reader_hash: str = ""
-    hints_believed: bool = True
-    confirm_after: int = 2
-    confirm_gap: float = 21_600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One outcome to judge, with all that it is judged by."""
-
-    page: PageFacts
-    attempt: int
-    observed: int
-    rules: Rules
-    now: datetime
-    draw: float
+from recrawl.model.record import Json
+from recrawl.model.settlement import NewVersion, PageFacts, Verdict
+from recrawl.model.work import PageState, Stage
 
 
 def judge(case: Case, outcome: Outcome) -> Verdict:
@@ -81,19 +55,19 @@ def _judged(case: Case, outcome: Outcome) -> Verdict:
         case Moved():
             return _moved(case, outcome)
         case Gone():
-            return _gone(case, outcome)
+            return gone(case, outcome)
         case Refused():
-            return _refused(case, outcome)
+            return refused(case, outcome)
         case Throttled():
-            return _throttled(case, outcome)
+            return throttled(case, outcome)
         case Broken():
-            return _broken(case, outcome)
+            return broken(case, outcome)
         case Rejected():
-            return _dead(case, outcome.look, Stage.FETCH, outcome.kind, outcome.message, "failed")
+            return dead(case, outcome.look, Stage.FETCH, outcome.kind, outcome.message, "failed")
         case Quarantined():
-            return _quarantined(case, outcome)
+            return quarantined(case, outcome)
         case Invalid():
-            return _invalid(case, outcome)
+            return invalid(case, outcome)
 
 
 def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
@@ -112,7 +86,7 @@ def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
         failures=0,
         generation=page.generation + 1,
         change_rate=rate,
-        due_at=_due(case, rate, hinted=page.hint is not None and case.rules.hints_believed),
+        due_at=due_again(case, rate, hinted=page.hint is not None and case.rules.hints_believed),
         deleted_at=None,
         delete_reason=None,
         moved_to=None,
@@ -129,11 +103,6 @@ def _only_reread(case: Case, found: Unchanged | Changed) -> bool:
     return found.reread and not found.look.requests and case.page.status is not PageState.ACTIVE
 
 
-def _due(case: Case, rate: float | None, *, hinted: bool) -> datetime:
-    rules = case.rules
-    return next_look(case.now, rate=rate, shortest=rules.shortest, longest=rules.longest, hinted=hinted, draw=case.draw)
-
-
 def _learned(case: Case, look: Look, *, changed: bool, updated: datetime | None = None) -> float | None:
     """The changes a day that the page is believed to make after this look. Reading stored bytes again is none."""
     page = case.page
@@ -144,10 +113,6 @@ def _learned(case: Case, look: Look, *, changed: bool, updated: datetime | None 
         return first_rate(shortest=case.rules.shortest, age=(case.now - since).total_seconds())
     elapsed = max(0.0, (look.at - page.last_fetched_at).total_seconds())
     return after_look(page.change_rate, elapsed, changed=changed)
-
-
-def _done(stage: Stage) -> TaskEnd:
-    return TaskEnd(state=task_after(TaskState.RUNNING, TaskEvent.FINISH), stage=stage)
 
 
 def _acquitted(case: Case, page: PageFacts) -> tuple[str, dict[str, Json]] | None:
@@ -161,7 +126,7 @@ def _unchanged(case: Case, found: Unchanged) -> Verdict:
     if case.page.status is PageState.DELETED:
         # It was deleted while it was looked at: it is looked at once more, for all that it holds.
         page = replace(case.page, generation=case.page.generation + 1, due_at=case.now)
-        return Verdict(page=page, end=_done(Stage.SETTLE), count=count)
+        return Verdict(page=page, end=done(Stage.SETTLE), count=count)
     if _only_reread(case, found):
         page = _as_it_stood(case)
     else:
@@ -183,7 +148,7 @@ def _unchanged(case: Case, found: Unchanged) -> Verdict:
         page = replace(page, overruled=None, raw_hash=found.raw_hash, structure_hash=structure)
     return Verdict(
         page=replace(page, reader_hash=found.reader_hash),
-        end=_done(Stage.SETTLE),
+        end=done(Stage.SETTLE),
         count=count,
         body=found.body,
         refresh=found.rows if page.version else (),
@@ -241,7 +206,7 @@ def _changed(case: Case, found: Changed) -> Verdict:
     )
     return Verdict(
         page=page,
-        end=_done(Stage.SETTLE),
+        end=done(Stage.SETTLE),
         count={"created": "new", "reread": "reread"}.get(kind, "changed"),
         version=version,
         rows=found.rows,
@@ -268,7 +233,7 @@ def _set_aside(case: Case, found: Changed) -> Verdict:
         structure_hash=found.structure_hash or page.structure_hash,
         reader_hash=found.reader_hash,
     )
-    return Verdict(page=page, end=_done(Stage.SETTLE), count="unchanged_hash", body=found.body)
+    return Verdict(page=page, end=done(Stage.SETTLE), count="unchanged_hash", body=found.body)
 
 
 def _rolled_back(case: Case, found: Changed, key: int) -> bool:
@@ -292,7 +257,7 @@ def _regression(case: Case, found: Changed, page: PageFacts, key: int) -> Verdic
         # Whatever a finder says of it: the second look decides.
         due_at=case.now + timedelta(seconds=case.rules.shortest),
     )
-    return Verdict(page=page, end=_done(Stage.SETTLE), count="regressions", event=("regression", told), body=found.body)
+    return Verdict(page=page, end=done(Stage.SETTLE), count="regressions", event=("regression", told), body=found.body)
 
 
 def _kind(before: PageFacts, found: Changed) -> str:
@@ -313,124 +278,7 @@ def _moved(case: Case, found: Moved) -> Verdict:
         last_fetched_at=found.look.at,
         failures=0,
         generation=case.page.generation + 1,
-        due_at=_due(case, None, hinted=True),
+        due_at=due_again(case, None, hinted=True),
     )
     told: dict[str, Json] = {"to": found.url, "status": found.look.status}
-    return Verdict(page=page, end=_done(Stage.FETCH), count="moved", event=("moved", told))
-
-
-def _gone(case: Case, found: Gone) -> Verdict:
-    page = _trouble(case, found.look, PageEvent.FAIL)
-    page = replace(
-        page,
-        # A page that has data keeps its standing: only the end of a cycle judges absence.
-        status=case.page.status if case.page.version else page.status,
-        gone_at=case.page.gone_at or case.now,
-        observed=max(case.page.observed, case.observed),
-    )
-    if page.status is PageState.SUSPECTED:
-        rules, final = case.rules, found.look.status == 410
-        gap = timedelta(seconds=rules.confirm_gap)
-        last = replace(page, gone_at=case.page.gone_at)
-        page = confirmed(last, case.now, gap=gap, needed=rules.confirm_after, final=final)
-    event: tuple[str, dict[str, Json]] | None = None
-    if case.page.gone_at is None:
-        event = ("gone", {"status": found.look.status})
-    return Verdict(page=page, end=_done(Stage.FETCH), count="gone", event=event)
-
-
-def _refused(case: Case, found: Refused) -> Verdict:
-    if not found.by_robots:
-        return _dead(case, found.look, Stage.FETCH, "refused", found.reason, "failed")
-    page = replace(_trouble(case, found.look, PageEvent.REFUSE), due_at=case.now + REFUSED_WAIT)
-    if page.status is PageState.REFUSED:
-        page = replace(page, failures=0)
-    return Verdict(page=page, end=_done(Stage.FETCH), count="refused")
-
-
-def _throttled(case: Case, found: Throttled) -> Verdict:
-    end = TaskEnd(
-        state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
-        stage=Stage.FETCH,
-        due_at=found.until,
-        error_class=found.kind,
-        error=found.message
-        or f"the host answers {found.look.status} and asks to wait until {found.until:%Y-%m-%d %H:%M:%S} UTC",
-        refund=True,
-    )
-    held = found.until if found.host_wide else None
-    return Verdict(page=case.page, end=end, count="postponed", host_backoff=held)
-
-
-def _broken(case: Case, found: Broken) -> Verdict:
-    if case.attempt >= case.rules.max_attempts:
-        return _dead(case, found.look, Stage.FETCH, found.kind, found.message, "failed")
-    end = TaskEnd(
-        state=task_after(TaskState.RUNNING, TaskEvent.POSTPONE),
-        stage=Stage.FETCH,
-        due_at=case.now + backoff(case.attempt, case.draw),
-        error_class=found.kind,
-        error=found.message,
-    )
-    return Verdict(page=case.page, end=end, count="postponed")
-
-
-def _quarantined(case: Case, found: Quarantined) -> Verdict:
-    """The page keeps its data; what came in its place, and why it is not believed, is kept beside it."""
-    kind = f"quarantined, {found.name}" if found.name else "quarantined"
-    signs: tuple[dict[str, Json], ...] = tuple(
-        {"field": name, "kind": "sign", "message": told, "value": f"{weight:+}"} for name, weight, told in found.signs
-    )
-    return _dead(case, found.look, Stage.JUDGE, kind, found.reason, "quarantined", raw=found.raw, errors=signs)
-
-
-def _invalid(case: Case, found: Invalid) -> Verdict:
-    errors: tuple[dict[str, Json], ...] = tuple(
-        {"field": error.field, "kind": error.kind, "message": error.message, "value": error.value}
-        for error in found.errors
-    )
-    kind = ",".join(sorted({signature_of(error) for error in found.errors})) or "unreadable"
-    verdict = _dead(case, found.look, found.stage, kind, found.reason, "invalid", raw=found.raw, errors=errors)
-    # By other rules it may well be read, from what the dead letter keeps.
-    return replace(verdict, page=replace(verdict.page, reader_hash=case.rules.reader_hash))
-
-
-def signature_of(error: FieldError) -> str:
-    """What groups an error with others of its kind: field, kind of error, and how the value is written."""
-    return f"{error.field}:{error.kind}" + (f"({error.form})" if error.form else "")
-
-
-def _dead(
-    case: Case,
-    look: Look,
-    stage: Stage,
-    kind: str,
-    reason: str,
-    count: str,
-    raw: bytes = b"",
-    errors: tuple[dict[str, Json], ...] = (),
-) -> Verdict:
-    """The task ends without data; the page keeps what it has, and what came is kept where a person can read it."""
-    end = TaskEnd(
-        state=task_after(TaskState.RUNNING, TaskEvent.KILL), stage=stage, error_class=kind[:200], error=reason
-    )
-    letter = DeadLetter(stage=stage, signature=f"{stage}:{kind}"[:500], reason=reason, raw=raw, errors=errors)
-    return Verdict(page=_trouble(case, look, PageEvent.FAIL), end=end, count=count, dead=letter)
-
-
-def _trouble(case: Case, look: Look, event: PageEvent) -> PageFacts:
-    page = case.page
-    failures = page.failures + 1
-    due = next_look_after_trouble(case.now, shortest=case.rules.shortest, failures=failures)
-    if page.status is PageState.DELETED:
-        due = _due(case, None, hinted=True)
-    return replace(
-        page,
-        status=page_after(page.status, event),
-        last_fetched_at=look.at if look.status is not None else page.last_fetched_at,
-        failures=failures,
-        # These rules were tried; without this a page that they cannot read would be read again at once, for ever.
-        reader_hash=case.rules.reader_hash if page.reader_hash is not None else None,
-        generation=page.generation + 1,
-        due_at=due,
-    )
+    return Verdict(page=page, end=done(Stage.FETCH), count="moved", event=("moved", told))

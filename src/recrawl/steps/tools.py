@@ -10,7 +10,7 @@ from datetime import datetime
 from random import Random
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from recrawl.decide.settlement import Rules
+from recrawl.decide.case import Rules
 from recrawl.declare import Source
 from recrawl.declare.policies import seconds
 from recrawl.fetch.http import HttpClient

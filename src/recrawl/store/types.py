@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, BindParameter, DateTime, Integer, Text, bindparam
@@ -11,6 +12,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator, TypeEngine, UserDefinedType
 
 
+@lru_cache(maxsize=4096)
 def instant_text(value: datetime) -> str:
     """The one text form of an instant: UTC, microseconds, of fixed width, so that text order is time order."""
     at = value if value.tzinfo is UTC else value.astimezone(UTC)

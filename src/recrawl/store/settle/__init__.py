@@ -13,7 +13,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from recrawl.decide.settlement import Case, Rules, judge
+from recrawl.decide.case import Case, Rules
+from recrawl.decide.settlement import judge
 from recrawl.model.outcome import Moved
 from recrawl.model.settlement import PageFacts, Settlement, Verdict
 from recrawl.store import bodies

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, text, update
+from sqlalchemy import Connection, bindparam, null, text, update
 
 from recrawl.model.settlement import Settlement, Verdict
 from recrawl.model.work import NO_HOST, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import task_key
+from recrawl.store.many import execute_many
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.see import busy
 from recrawl.store.tables import hosts, tasks
@@ -43,32 +44,25 @@ _END = (
             "error_class": bindparam("v_error_class"),
             "error": bindparam("v_error"),
             "ended_at": bindparam("v_ended_at"),
-            "lease_owner": None,
-            "lease_token": None,
-            "lease_until": None,
+            "lease_owner": null(),
+            "lease_token": null(),
+            "lease_until": null(),
         }
     )
 )
 
 
+_ENDED = ("b_id", "v_state", "v_stage", "v_refund", "v_due_at", "v_error_class", "v_error", "v_ended_at")
+
+
 def end(connection: Connection, verdicts: Mapping[int, Verdict], now: datetime) -> None:
-    values: list[dict[str, Any]] = []
+    values: list[tuple[Any, ...]] = []
     for task, verdict in sorted(verdicts.items()):
-        ended = verdict.end
-        values.append(
-            {
-                "b_id": task,
-                "v_state": ended.state,
-                "v_stage": ended.stage,
-                "v_refund": int(ended.refund),
-                "v_due_at": ended.due_at or now,
-                "v_error_class": ended.error_class,
-                "v_error": ended.error,
-                "v_ended_at": None if ended.state is TaskState.FAILED else now,
-            }
-        )
-    if values:
-        connection.execute(_END, values)
+        end = verdict.end
+        ended_at = None if end.state is TaskState.FAILED else now
+        due_at = end.due_at or now
+        values.append((task, end.state, end.stage, int(end.refund), due_at, end.error_class, end.error, ended_at))
+    execute_many(connection, _END, _ENDED, values)
 
 
 _NEXT = """

@@ -110,3 +110,17 @@ def _within(rules: PushRules, last_at: datetime | None, fetched_at: datetime) ->
         zone = ZoneInfo(rules.zone)
         return last_at.astimezone(zone).date() == fetched_at.astimezone(zone).date()
     return abs(fetched_at - last_at) < timedelta(seconds=float(rules.window))
+
+
+Said = tuple[str | None, datetime | None]
+"""A version of a record as its source names it, and the time of it."""
+
+
+def says_no_more(said: Said, stored: Said) -> bool:
+    """Whether what a listing says of a record is no newer than what is stored of it. Where the two cannot be compared,
+    it may be."""
+    if said[0] is not None and said[0] != stored[0]:
+        return False
+    if said[1] is not None and (stored[1] is None or said[1] > stored[1]):
+        return False
+    return said != (None, None)

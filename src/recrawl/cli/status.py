@@ -93,6 +93,8 @@ def _show(one: SourceStatus, schedule: Schedule) -> None:
     for name, told in lines:
         if told:
             console.print(f"  {name:11} {told}")
+    if one.failing_since:
+        console.print(f"  failing     too much becomes dead letters since {_time(one.failing_since)}", style="red")
     if one.held:
         console.print(
             f"  held back   {one.held:,} pages vanished at once: recrawl approve {safe(one.source)}", style="yellow"

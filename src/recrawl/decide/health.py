@@ -14,6 +14,7 @@ _INCOMPLETE = 3
 class Ailment(StrEnum):
     OVERDUE = "overdue"
     INCOMPLETE = "incomplete"
+    FAILING = "failing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from recrawl.declare.fields import css, jmes, jsonld, meta, names, xpath
 from recrawl.declare.finders import Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
 from recrawl.declare.paging import AfterId, NextLink, NextToken, Offset, PageNumber
 from recrawl.declare.planned import Keywords
-from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Failing, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.secrets import Basic, Bearer, env
 from recrawl.declare.source import Source, from_url
@@ -24,6 +24,7 @@ __all__ = [
     "Count",
     "Deletion",
     "Derived",
+    "Failing",
     "Feed",
     "Finder",
     "Identity",

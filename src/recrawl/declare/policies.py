@@ -90,3 +90,12 @@ class Deletion:
     confirm_gap: Span = "6h"
     delete_after: int = 5
     max_vanish: float = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """When an alarm is raised: more than a share of `over` of the latest pages or pushed records became dead letters.
+    With `pause` the source is paused then."""
+
+    over: float = 0.5
+    pause: bool = False

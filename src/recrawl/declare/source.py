@@ -19,7 +19,7 @@ from recrawl.declare.checks import at_least, checked, conform, hints_of, pattern
 from recrawl.declare.finders import Auto, Finder
 from recrawl.declare.finding import check_finder
 from recrawl.declare.planned import refuse_planned
-from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace, Span, seconds
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Failing, Identity, Pace, Span, seconds
 from recrawl.declare.record import Record
 from recrawl.declare.secrets import Basic, Bearer, check_auth
 from recrawl.declare.specs import RecordSpec
@@ -60,6 +60,7 @@ class Source:
     pace: Pace = field(default_factory=Pace)
     budget: Budget = field(default_factory=Budget)
     deletion: Deletion = field(default_factory=Deletion)
+    failing: Failing = field(default_factory=Failing)
     auth: Bearer | Basic | None = None
     forced_looks: float = 0.01
     full_scan: Span = "7d"
@@ -82,7 +83,7 @@ class Source:
             if name not in ("name", "find", "read", "page_id"):
                 value = conform(getattr(self, name), hint, f"{place}.{name}")
                 object.__setattr__(self, name, value)
-        for name in ("revisit", "identity", "pace", "budget", "deletion"):
+        for name in ("revisit", "identity", "pace", "budget", "deletion", "failing"):
             object.__setattr__(self, name, checked(getattr(self, name), f"{place}.{name}"))
         object.__setattr__(self, "find", _finders(self.find, self.read, f"{place}.find"))
         for name in ("read", "page_id"):
@@ -266,6 +267,7 @@ def _check_policies(source: Source, place: str) -> None:
         seconds(str(source.window), place=f"{place}.window")
     share(source.forced_looks, f"{place}.forced_looks")
     share(source.deletion.max_vanish, f"{place}.deletion.max_vanish")
+    share(source.failing.over, f"{place}.failing.over")
     at_least(source.max_attempts, 1, f"{place}.max_attempts")
     at_least(source.pace.concurrency, 1, f"{place}.pace.concurrency")
     for name, most in asdict(source.budget).items():

@@ -15,7 +15,7 @@ from recrawl.declare.checks import no_others, pattern, suggestion
 from recrawl.declare.fields import MISSING, SELECTORS, Field
 from recrawl.declare.finders import Auto, Derived, Feed, Finder, Links, Listing, Sitemap, Urls
 from recrawl.declare.planned import Keywords, refuse_planned
-from recrawl.declare.policies import Adaptive, Budget, Deletion, Identity, Pace
+from recrawl.declare.policies import Adaptive, Budget, Deletion, Failing, Identity, Pace
 from recrawl.declare.record import Record
 from recrawl.declare.source import Source
 from recrawl.declare.specs import Kind, Selector
@@ -32,6 +32,7 @@ _POLICIES: dict[str, type] = {
     "pace": Pace,
     "budget": Budget,
     "deletion": Deletion,
+    "failing": Failing,
 }
 _RECORD_KEYS = ("table", "key", "each", "history", "updated", "version")
 _SOURCE_KEYS = tuple(item.name for item in fields(Source) if item.name != "name")

@@ -13,6 +13,7 @@ from recrawl.store.passes import passes
 _ACTIONS = {
     Ailment.OVERDUE: "Start `recrawl run` again, or see why it lags behind: `recrawl status`.",
     Ailment.INCOMPLETE: "See what its passes fail at: `recrawl status`.",
+    Ailment.FAILING: "See what fails, and why: `recrawl dead list`, `recrawl dead diagnose`.",
 }
 
 
@@ -28,12 +29,13 @@ class Unhealthy:
 
 
 def unhealthy(store: Store, now: datetime) -> list[Unhealthy]:
-    """The sources that need a person, of those whose passes are due by themselves and that are not paused."""
+    """The sources that need a person: an alarm was raised, or passes that are due by themselves are not made."""
     found = []
     for source in sources.all_sources(store):
-        if source.every is None or source.paused:
-            continue
-        for kind, since in ailments(passes(store, source.name), source.every, now):
+        ails = [(Ailment.FAILING, source.failing_since)] if source.failing_since else []
+        if source.every is not None and not source.paused:
+            ails += ailments(passes(store, source.name), source.every, now)
+        for kind, since in ails:
             problem = _PROBLEMS[kind].format(since=f"{since:%Y-%m-%d %H:%M:%S} UTC")
             found.append(Unhealthy(source.name, kind, since, problem, _ACTIONS[kind]))
     return found
@@ -42,4 +44,5 @@ def unhealthy(store: Store, now: datetime) -> list[Unhealthy]:
 _PROBLEMS = {
     Ailment.OVERDUE: "its next pass has been due since {since}",
     Ailment.INCOMPLETE: "no pass has seen all there is to see since {since}",
+    Ailment.FAILING: "too many of its pages or records become dead letters since {since}",
 }

@@ -13,6 +13,7 @@ from recrawl.errors import RecrawlError
 from recrawl.model.push import Cleaned
 from recrawl.model.work import Task
 from recrawl.run.owner import dead, own_name
+from recrawl.steps.alarm import Alarm
 from recrawl.steps.clean import clean_chunk, pushed_to
 from recrawl.store import claim, leases, notes, reap, recordtables, sources
 from recrawl.store.database import Store
@@ -39,6 +40,7 @@ class Inbox:
     run: int | None = None
     _to: dict[str, PushedTo] = field(default_factory=dict)
     _told_fields: set[tuple[str, str]] = field(default_factory=set)
+    _alarms: dict[str, Alarm] = field(default_factory=dict)
     _reaped_at: datetime | None = None
 
     def prepare(self) -> None:
@@ -48,6 +50,7 @@ class Inbox:
             recordtables.ensure(self.store, source.records, frozen=source.contract == "freeze")
             self._told_fields |= {(source.name, name) for name in notes.told_fields(self.store, source.name)}
             self._to[source.name] = pushed_to(source)
+            self._alarms[source.name] = Alarm(self.store, source, self.now)
 
     def take(self) -> int:
         """Clean and settle some of what waits; how many chunks that were. 0: nothing can be claimed now."""
@@ -60,6 +63,8 @@ class Inbox:
             for part in self._parts(held):
                 result = settle_pushed(self.store, part, to=self._to, now=self.now(), run=self.run)
                 settled += len(part)
+                for name, counts in result.by_source.items():
+                    self._alarms[name].hear(counts)
                 self.told(result.counts + Counter(lost=len(result.lost)))
                 if self.now() - renewed > _RENEW_AFTER and settled < len(held):
                     renewed = self.now()

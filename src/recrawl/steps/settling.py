@@ -11,6 +11,7 @@ import zstandard
 from recrawl.model.outcome import Changed, Outcome, Unchanged
 from recrawl.model.settlement import Settlement
 from recrawl.model.work import Task
+from recrawl.steps.alarm import Alarm
 from recrawl.steps.tools import Tools
 from recrawl.store.database import Store
 from recrawl.store.settle import Settled, settle
@@ -28,7 +29,11 @@ class Settler:
     run: int
     told: Callable[[list[Task], Settled], None]
 
+    _alarm: Alarm = field(init=False)
     _queue: asyncio.Queue[Settlement | None] = field(default_factory=lambda: asyncio.Queue(maxsize=2 * _MOST))
+
+    def __post_init__(self) -> None:
+        self._alarm = Alarm(self.tools.store, self.tools.source, self.tools.clock.now)
 
     async def put(self, task: Task, outcome: Outcome) -> None:
         """Hand an outcome over; waits when writing falls behind fetching."""
@@ -50,7 +55,7 @@ class Settler:
             settlements = [settlement for settlement in batch if settlement is not None]
             if settlements:
                 tools = self.tools
-                settled = await tools.db(_write, settlements, tools=tools, run=self.run)
+                settled = await tools.db(_write, settlements, tools=tools, run=self.run, alarm=self._alarm)
                 self.told([settlement.task for settlement in settlements], settled)
 
     async def _nothing_comes(self) -> bool:
@@ -58,10 +63,10 @@ class Settler:
         return self._queue.empty()
 
 
-def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: int) -> Settled:
+def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: int, alarm: Alarm) -> Settled:
     """Compress, then write; in the writer's thread, before its transaction begins."""
     compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
-    return settle(
+    settled = settle(
         store,
         [_compressed(settlement, compressor) for settlement in settlements],
         rules={tools.source.name: tools.rules},
@@ -69,6 +74,8 @@ def _write(store: Store, settlements: list[Settlement], *, tools: Tools, run: in
         draw=tools.chance.random,
         run=run,
     )
+    alarm.hear(settled.counts)
+    return settled
 
 
 def _compressed(settlement: Settlement, compressor: zstandard.ZstdCompressor) -> Settlement:

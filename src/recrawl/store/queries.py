@@ -66,6 +66,7 @@ class SourceStatus:
     tasks: Mapping[str, int]
     next_due: datetime | None
     held: int = 0  # pages that wait for approval before they may be suspected or deleted
+    failing_since: datetime | None = None  # while too many of its pages or records become dead letters
     dead_letters: list[Letters] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
     trust: list[Trust] = field(default_factory=list)
@@ -87,6 +88,7 @@ def status(store: Store, source: str) -> SourceStatus:
             tasks=_counted(connection, tasks, "state", (tasks.c.source == source) & tasks.c.state.in_(OPEN_STATES)),
             next_due=connection.execute(select(func.min(pages.c.due_at)).where(pages.c.source == source)).scalar(),
             held=_held(connection, source),
+            failing_since=connection.execute(select(sources.c.failing_since).where(sources.c.name == source)).scalar(),
             dead_letters=_letters(connection, source),
             events=_events(connection, source),
             trust=trust_of(store, source),

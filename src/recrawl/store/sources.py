@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
 
+from recrawl.model.record import Json
 from recrawl.store.database import Store
-from recrawl.store.tables import sources
+from recrawl.store.tables import events, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class SourceRow:
     paused: bool
     paused_reason: str | None
     every: float | None  # seconds between two passes, where they are due by themselves
+    failing_since: datetime | None = None
 
 
 def register(store: Store, name: str, spec_hash: str, reader_hash: str, every: float | None = None) -> None:
@@ -58,7 +61,37 @@ def pause(store: Store, name: str, reason: str | None) -> None:
 
 
 def resume(store: Store, name: str) -> None:
-    _switch(store, name, paused=False, paused_reason=None)
+    """Let work go on. An alarm ends with it, so that it can be raised anew."""
+    _switch(store, name, paused=False, paused_reason=None, failing_since=None)
+
+
+def sound_alarm(store: Store, name: str, told: dict[str, Json], *, pause: bool, now: datetime) -> None:
+    """Tell once, whoever notices, that too much of a source fails; with `pause`, stop all work at it."""
+    values: dict[str, object] = {"failing_since": now}
+    if pause:
+        values |= {"paused": True, "paused_reason": f"{told['share']:.0%} of the latest became dead letters"}
+    _turn(store, name, sources.c.failing_since.is_(None), values, "failing", told, now)
+
+
+def end_alarm(store: Store, name: str, told: dict[str, Json], *, now: datetime) -> None:
+    """Tell once that a source no longer fails."""
+    _turn(store, name, sources.c.failing_since.is_not(None), {"failing_since": None}, "recovered", told, now)
+
+
+def _turn(
+    store: Store,
+    name: str,
+    where: ColumnElement[bool],
+    values: dict[str, object],
+    kind: str,
+    told: dict[str, Json],
+    now: datetime,
+) -> None:
+    def work(connection: Connection) -> None:
+        if connection.execute(update(sources).where(sources.c.name == name, where).values(values)).rowcount:
+            connection.execute(insert(events).values(source=name, kind=kind, data=told, at=now))
+
+    store.write(work)
 
 
 def _switch(store: Store, name: str, **values: object) -> None:

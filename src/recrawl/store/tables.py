@@ -72,6 +72,7 @@ sources = Table(
     _flag("paused"),
     Column("paused_reason", Text),
     Column("every", Float(53)),  # seconds between two passes, where they are due by themselves
+    Column("failing_since", Instant),  # while too many of its pages or records become dead letters
 )
 
 pages = Table(

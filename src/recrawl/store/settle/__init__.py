@@ -32,6 +32,7 @@ class Settled:
     lost: tuple[int, ...] = ()
     changed: tuple[tuple[str, str], ...] = ()  # (kind, url) of each version written
     ends: Mapping[int, str] = field(default_factory=dict)  # the line of the summary that each task counts for
+    by_source: Mapping[str, Counter[str]] = field(default_factory=dict)  # of pushes, which may be of several sources
 
 
 def settle(

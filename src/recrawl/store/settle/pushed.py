@@ -127,7 +127,10 @@ class _Door:
         self._write(lines)
         self._bury([(chunk.task, found) for chunk in chunks for found in chunk.lines if isinstance(found, Unusable)])
         self._receipts([chunk.task for chunk in chunks])
-        return Settled(sum(self._counts.values(), Counter()), (), tuple(self._changed))
+        by_source: dict[str, Counter[str]] = defaultdict(Counter)
+        for chunk in chunks:
+            by_source[chunk.task.source] += self._counts[chunk.task.id]
+        return Settled(sum(by_source.values(), Counter()), changed=tuple(self._changed), by_source=by_source)
 
     def _lock_pages(self, lines: Sequence[_Line]) -> None:
         """Know the page of each line, and lock those that exist."""

@@ -121,6 +121,7 @@ def upgrade() -> None:
     op.add_column("pages", sa.Column("taken_at", Instant(), nullable=True))
     # Pages that an operator took back to an older version.
     op.add_column("pages", sa.Column("overruled", sa.String(length=64), nullable=True))
+    op.add_column("sources", sa.Column("failing_since", Instant(), nullable=True))
     # Retention: bodies that work in hand still needs.
     op.create_index(
         "ix_tasks_body",

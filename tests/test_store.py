@@ -22,6 +22,7 @@ from recrawl.errors import Misuse, StoreUnavailable
 from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, TaskState
 from recrawl.store import close, cursor, cycle, leases, migrate, plan, reap, recordtables, sources
+from recrawl.store.control import pages_of_host
 from recrawl.store.database import Store, open_store
 from recrawl.store.leases import LeaseLost
 from recrawl.store.tables import metadata
@@ -433,3 +434,11 @@ def test_a_task_that_killed_five_workers_ends_as_a_dead_letter(store: Store) -> 
     assert one(store, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state = 'dead'") == 1
     assert one(store, "SELECT count(*) FROM pages WHERE status = 'failing' AND due_at IS NOT NULL") == 1
     assert len(take(store, now=now)) == 1, "the innocent one is still there"
+
+
+def test_pages_that_vouch_for_a_host_are_taken_from_several_places(store: Store) -> None:
+    """Pages that were found together may go together: three of them would say that the host is not itself."""
+    visited(store, *((a_page(f"/{number}"), f"text {number}") for number in range(200)))
+    for draw in (0.0, 0.3, 0.7, 0.99):
+        found = pages_of_host(store, SOURCE, HOST, most=4, draw=draw)
+        assert len({page.id // 40 for page in found}) >= 3

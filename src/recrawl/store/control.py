@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from sqlalchemy import text
 
 from recrawl.model.work import PageView
@@ -13,7 +15,8 @@ _SOME = text(
     """
     SELECT p.id AS page, p.page_id, p.url, p.fetch_url, p.status, p.version, p.etag, p.last_modified, p.raw_hash,
            p.content_hash, p.structure_hash, p.reader_hash, p.content_type, p.failures,
-           false AS taken, false AS hinted, false AS hint_stayed, b.hash AS stored
+           false AS taken, false AS hinted, false AS hint_stayed, b.hash AS stored,
+           near.gone_at IS NOT NULL OR near.misses > 0 AS doubted
     FROM (SELECT id, misses, gone_at FROM pages
           WHERE source = :source AND status = 'active' AND host = :host AND id >= :start
             AND taken_at IS NULL ORDER BY id LIMIT 50) AS near
@@ -24,15 +27,18 @@ _SOME = text(
 _LAST = text("SELECT max(id) FROM pages")
 
 
+_PLACES = 4
+
+
 def pages_of_host(store: Store, source: str, host: str, *, most: int, draw: float) -> list[PageView]:
-    """Up to `most` active pages of a host, from a place that `draw` in [0, 1) chooses."""
+    """Up to `most` active pages of a host, those first that nothing speaks against. Pages that came together may go
+    together, so they are taken from several places in turn, the first of which `draw` in [0, 1) chooses."""
     with store.read() as connection:
         last = connection.execute(_LAST).scalar_one() or 0
-        found: dict[int, PageView] = {}
-        for start in (int(draw * last), 0):
+        places = []
+        for start in (*(int((draw + place / _PLACES) % 1 * last) for place in range(_PLACES)), 0):
             values = {"source": source, "host": host, "start": start, "most": most}
-            rows = connection.execute(_SOME, values).mappings()
-            found |= {row["page"]: page_view(row) for row in rows}
-            if len(found) >= most:
-                break
-        return list(found.values())[:most]
+            places.append(connection.execute(_SOME, values).mappings().all())
+    in_turn = [row for rows in zip_longest(*places) for row in rows if row is not None]
+    found = {row["page"]: page_view(row) for row in sorted(in_turn, key=lambda row: bool(row["doubted"]))}
+    return list(found.values())[:most]

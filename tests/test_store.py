@@ -438,7 +438,7 @@ def test_a_task_that_killed_five_workers_ends_as_a_dead_letter(store: Store) -> 
 
 def test_pages_that_vouch_for_a_host_are_taken_from_several_places(store: Store) -> None:
     """Pages that were found together may go together: three of them would say that the host is not itself."""
-    visited(store, *((a_page(f"/{number}"), f"text {number}") for number in range(200)))
+    visited(store, *((a_page(f"/{number}"), f"text {number}") for number in range(80)))
     for draw in (0.0, 0.3, 0.7, 0.99):
         found = pages_of_host(store, SOURCE, HOST, most=4, draw=draw)
-        assert len({page.id // 40 for page in found}) >= 3
+        assert len({page.id // 20 for page in found}) >= 3

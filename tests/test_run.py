@@ -113,6 +113,18 @@ def test_each_source_is_gone_through_when_its_own_interval_is_over(site: Scripte
     assert one(opened, "SELECT every FROM sources WHERE name = 'often'") == 1200
 
 
+def test_a_source_is_compared_wholly_and_audited_when_a_full_scan_is_due(site: ScriptedSite, opened: Store) -> None:
+    begun = wire._VIRTUAL.now()
+    ear = look_after(opened, a_source(site, full_scan="3h"), enough=20)
+    kinds = {row["kind"]: row["first"] for row in rows(opened, _CHECKS)}
+    assert kinds.keys() == {"reconciled", "audit"}
+    assert all(datetime.fromisoformat(str(first)) >= begun + timedelta(hours=3) for first in kinds.values())
+    assert not ear.times("failed", "shop")
+
+
+_CHECKS = "SELECT kind, min(at) AS first FROM events WHERE kind IN ('reconciled', 'audit') GROUP BY kind"
+
+
 def test_one_that_begins_anew_does_only_what_is_due(site: ScriptedSite, opened: Store) -> None:
     look_after(opened, a_source(site), enough=2)
     passes = one(opened, "SELECT count(*) FROM cycles")

@@ -19,6 +19,13 @@ def note(store: Store, source: str, kind: str, data: dict[str, Json], now: datet
     store.write(work)
 
 
+def last_noted(store: Store, source: str, kind: str) -> datetime | None:
+    """When an event of a kind happened last; reads the events of the source since then."""
+    of_kind = select(events.c.at).where(events.c.source == source, events.c.kind == kind)
+    with store.read() as connection:
+        return connection.execute(of_kind.order_by(events.c.seq.desc()).limit(1)).scalar()
+
+
 NEW_FIELD = "new_field"
 """The event that tells of a pushed field which no record declares."""
 

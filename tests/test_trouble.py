@@ -189,3 +189,19 @@ def test_a_host_that_asks_to_wait_for_a_day_makes_runs_end_as_waiting_and_loses_
     assert result.progress.counts["changed"] == 20
     assert one(opened, "SELECT count(*) FROM dead_letters") == 0
     assert one(opened, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state IN ('dead', 'expired')") == 0
+
+
+def test_work_for_a_dead_host_expires_when_it_is_older_than_the_source_allows(
+    site: ScriptedSite, opened: Store
+) -> None:
+    paths = [f"/{number}" for number in range(30)]
+    for path in paths:
+        site[path] = good()
+    base = dead_site()
+    urls = Urls([f"{there}{path}" for path in paths for there in (base, site.url)])
+    source = Source("shop", find=urls, read=Thing, max_age="2h")
+    assert sync(source, opened).ending is Ending.WAITING
+    assert one(opened, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 0
+    later(hours=3)
+    sync(source, opened)
+    assert one(opened, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 30

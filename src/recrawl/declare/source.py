@@ -43,7 +43,7 @@ class Source:
     records that are pushed to it. `window` is how long a pushed record that says the same as before is a duplicate:
     None for ever, "day" within one day of `zone`, else a length of time such as "6h". `contract` says what becomes of
     pushed fields that no record declares. `hosts` are further hosts whose pages may be read; `max_wait` caps what a
-    Retry-After can ask for; `max_age` is how long a task may wait before it expires (None: two intervals).
+    Retry-After can ask for; `max_age` is how long a task may wait before it expires.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Source:
     allow_private: bool = False
     max_attempts: int = 5
     max_wait: Span = "1h"
-    max_age: Span | None = None
+    max_age: Span = "7d"
 
     def __post_init__(self) -> None:
         name: object = self.name
@@ -268,6 +268,7 @@ def _check_policies(source: Source, place: str) -> None:
     share(source.forced_looks, f"{place}.forced_looks")
     share(source.deletion.max_vanish, f"{place}.deletion.max_vanish")
     share(source.failing.over, f"{place}.failing.over")
+    at_least(seconds(source.max_age, place=f"{place}.max_age"), 1, f"{place}.max_age")
     at_least(source.max_attempts, 1, f"{place}.max_attempts")
     at_least(source.pace.concurrency, 1, f"{place}.pace.concurrency")
     for name, most in asdict(source.budget).items():

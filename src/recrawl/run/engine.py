@@ -25,7 +25,7 @@ from recrawl.run.progress import Progress
 from recrawl.steps.control import Control
 from recrawl.steps.courtesy import PATIENCE, Courtesy
 from recrawl.steps.discover import discover, streams_of
-from recrawl.steps.documents import LEASE, TASK_LIFE, Trouble
+from recrawl.steps.documents import LEASE, Trouble
 from recrawl.steps.settling import Settler
 from recrawl.steps.tools import Tools
 from recrawl.steps.visit import look_at, visit
@@ -196,7 +196,7 @@ class Engine:
         """Make tasks for what is due; pages that this cycle has looked at are due after it began, and wait."""
         tools = self._tools
         now = tools.clock.now()
-        common = {"now": now, "expires_at": now + TASK_LIFE}
+        common = {"now": now, "expires_at": now + tools.task_life}
         if self._errand or opened is None:
             return await tools.db(self._errand.plan, **common) if self._errand else 0
         made = await tools.db(plan.plan_rereads, tools.source.name, tools.source.reader_hash, **common)

@@ -25,7 +25,6 @@ from recrawl.store import cursor, documents
 from recrawl.store.see import see
 
 LEASE = timedelta(seconds=60)
-TASK_LIFE = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ async def sight(stream: Stream, document: int | None, reading: int, found: list[
         now=now,
         until=now + LEASE,
         forced=lambda: share > 0 and tools.chance.random() < share,
-        expires_at=now + TASK_LIFE,
+        expires_at=now + tools.task_life,
     )
     stream.seen = point
     stream.known += len(seen.pages) - seen.new

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from random import Random
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -54,12 +54,14 @@ class Tools:
     keys: Keyring = field(init=False)
     rules: Rules = field(init=False)
     max_wait: float = field(init=False)
+    task_life: timedelta = field(init=False)
     experience: Experience = field(default_factory=Experience)
 
     def __post_init__(self) -> None:
         source = self.source
         self.keys = Keyring(source, self.secrets)
         self.max_wait = seconds(source.max_wait)
+        self.task_life = timedelta(seconds=seconds(source.max_age))
         self.rules = Rules(
             order=source.order,
             max_attempts=source.max_attempts,

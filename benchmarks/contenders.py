@@ -121,11 +121,11 @@ def _recrawl(bench: Bench, declaration: str, database: Path, *, count: str, expe
     command += ["--concurrency", str(CONCURRENCY), "--delay", "0s"]
     before = bench.site.requests()
     ended = run(command, {"RECRAWL_BENCH": bench.site.origin}, allowed=_LOOKED_AT_ALL)
-    figure = ended.figure(_counted(ended, count), _seconds_of_last_run(database))
+    figure = ended.figure(counted(ended, count), seconds_of_last_run(database))
     return _checked(bench, figure, before, declaration, expected)
 
 
-def _counted(ended: Ended, count: str) -> int:
+def counted(ended: Ended, count: str) -> int:
     source = json.loads(ended.output)["sources"][0]
     counts: dict[str, int] = source["counts"]
     if counts["dead"]:
@@ -133,7 +133,7 @@ def _counted(ended: Ended, count: str) -> int:
     return counts[count]
 
 
-def _seconds_of_last_run(database: Path) -> float:
+def seconds_of_last_run(database: Path) -> float:
     """From the start of the run, right before its first request, to its end; opening the database is start-up."""
     connection = sqlite3.connect(database)
     try:

@@ -52,6 +52,10 @@ http {{
             default_type text/html;
             return 200 "<!doctype html><title>Item $uri</title><h1>$uri</h1><p>An item named $uri, in a few words.</p>";
         }}
+        location /fresh/ {{
+            default_type text/html;
+            return 200 "<!doctype html><title>Item $uri of $msec</title><p>An item that is another one each time.</p>";
+        }}
         location = /server-status {{ stub_status; }}
     }}
 }}
@@ -93,12 +97,12 @@ class Site:
                 f"<url><loc>{self.origin}/item/{number}</loc><lastmod>2026-01-{number % 28 + 1:02}</lastmod></url>"
                 for number in range(start, start + _PER_SITEMAP)
             )
-            _write(self.root / f"items-{start}.xml", "urlset", entries, comment=f"edition {edition}")
+            write_sitemap(self.root / f"items-{start}.xml", "urlset", entries, comment=f"edition {edition}")
         listed = (f"<sitemap><loc>{self.origin}/items-{start}.xml</loc></sitemap>" for start in parts)
-        _write(self.root / "items.xml", "sitemapindex", listed, comment=f"edition {edition}")
+        write_sitemap(self.root / "items.xml", "sitemapindex", listed, comment=f"edition {edition}")
 
 
-def _write(path: Path, element: str, entries: Iterable[str], comment: str = "") -> None:
+def write_sitemap(path: Path, element: str, entries: Iterable[str], comment: str = "") -> None:
     head = f'<?xml version="1.0" encoding="UTF-8"?>\n<!-- {comment} -->\n<{element} {_NAMESPACE}>\n'
     path.write_text(head + "\n".join(entries) + f"\n</{element}>\n")
 
@@ -114,7 +118,7 @@ def serving(root: Path, folder: Path, paths: Sequence[str]) -> Iterator[Site]:
     port = _free_port()
     site = Site(f"http://127.0.0.1:{port}", root, [f"http://127.0.0.1:{port}/{path}" for path in paths])
     (root / "robots.txt").write_text(f"User-agent: *\nDisallow:\nSitemap: {site.page_sitemap}\n")
-    _write(root / "pages.xml", "urlset", (f"<url><loc>{url}</loc></url>" for url in site.pages))
+    write_sitemap(root / "pages.xml", "urlset", (f"<url><loc>{url}</loc></url>" for url in site.pages))
     config = folder / "nginx.conf"
     config.write_text(_CONFIG.format(folder=folder, root=root, port=port, user=_user()))
     server = subprocess.Popen([program, "-c", config, "-e", folder / "error.log"])

@@ -36,7 +36,10 @@ from tests.support.stores import (
 
 _LARGE = {"pages", "tasks", "versions", "members", "batch_tasks", "bodies", "yields", "aliases", "events", "things"}
 _WHOLE = re.compile(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?")
-_OF_A_SOURCE = re.compile(r"(tasks|t) USING (?:COVERING )?INDEX sqlite_autoindex_tasks_1 \(source=\?\)")
+_OF_A_SOURCE = re.compile(
+    r"(tasks|t) USING (?:COVERING )?INDEX sqlite_autoindex_tasks_1 \(source=\?\)"
+    r"|p USING INDEX ix_pages_due \(source=\? AND due_at>\?\)$"  # all that are due at any time
+)
 # Indexes of few rows at any time: tasks that run, or whose worker died; what is missed and not deleted yet.
 _SMALL = {"ix_tasks_crashed", "ix_tasks_leases", "ix_members_dropped", "ix_pages_watched"}
 _ALIASES = {

@@ -52,7 +52,7 @@ _ANY_DUE = text(
     "SELECT 1 FROM pages WHERE source = :source AND due_at IS NOT NULL AND due_at <= :until ORDER BY due_at LIMIT 1"
 )
 # The last thing that came of a failing page stands in its newest dead letter, if it was read at all. Only what must be
-# fetched waits for its host.
+# fetched waits for its host. That a page must be due some time is written so that no planner goes through all that are.
 _REREAD = """
 INSERT INTO tasks
   (source, key, kind, page, body_hash, replay_of, state, stage, priority, due_at, expires_at, host, observed)
@@ -65,7 +65,7 @@ FROM pages p LEFT JOIN bodies b ON b.hash = p.raw_hash
 LEFT JOIN dead_letters d ON d.stage IN ('extract', 'clean') AND d.raw IS NOT NULL AND d.id = (
   SELECT l.id FROM dead_letters l WHERE p.status = 'failing' AND l.page = p.id AND l.resolved_at IS NULL
   ORDER BY l.observed DESC, l.id DESC LIMIT 1)
-WHERE p.source = :source AND p.due_at IS NOT NULL AND {which}
+WHERE p.source = :source AND {which} AND coalesce(p.due_at, p.first_seen_at) = p.due_at
   AND p.status IN ('active', 'failing', 'suspected') AND (p.taken_at IS NULL OR coalesce(b.hash, d.stage) IS NOT NULL)
 LIMIT :most {skip}
 ON CONFLICT DO NOTHING RETURNING page

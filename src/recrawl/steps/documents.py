@@ -106,7 +106,7 @@ async def visit_document(stream: Stream, url: str, *, feed: bool = False) -> lis
 async def _unchanged(stream: Stream, known: documents.Document) -> list[str]:
     """What an unchanged document lists is seen, at no cost."""
     stream.kinds.add(known.kind or "")
-    found = await stream.tools.db(documents.members_of, known)
+    found = await stream.tools.db(documents.members_of, stream.task.source, known)
     stream.count(found=found.listed, unchanged_hint=found.spared)
     stream.known += found.listed
     return await stream.tools.db(documents.children, known.id, known.reading)

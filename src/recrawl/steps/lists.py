@@ -23,7 +23,7 @@ async def take_list(stream: Stream, name: str, kind: str, urls: list[str]) -> No
     if known.complete and known.hash == hashed and known.spec == tools.source.spec_hash:
         same = Validators()
         await tools.db(documents.still_the_same, task.id, task.token, known, cycle=stream.cycle, validators=same)
-        found = await tools.db(documents.members_of, known)
+        found = await tools.db(documents.members_of, task.source, known)
         stream.count(found=found.listed, unchanged_hint=found.spared)
         return
     reading = await tools.db(documents.begin_reading, task.id, task.token, known)

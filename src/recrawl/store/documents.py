@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, text, update
 
 from recrawl.model.fetched import Validators
+from recrawl.model.work import OPEN_STATES
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.leases import fence
@@ -29,6 +30,8 @@ class Document:
     complete: bool
     spec: str | None  # the declaration by whose rules it was read
     leads_to: tuple[str, ...] = ()  # the documents that it links to
+    listed: int | None = None  # pages, when it was read to its end
+    hinted: int | None = None  # those of them that had a hint then
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -60,6 +63,8 @@ def _document(row: Any) -> Document:
         complete=row.complete,
         spec=known.get("spec"),
         leads_to=tuple(row.leads_to or ()),
+        listed=row.listed,
+        hinted=row.hinted,
     )
 
 
@@ -159,6 +164,9 @@ def end_reading(
                 .where(members.c.document == known.id, members.c.reading < reading, members.c.dropped.is_(None))
                 .values(dropped=reading)
             )
+            counts = _counted(connection, known.id)
+            noted = {"listed": counts.listed, "hinted": counts.hinted}
+            connection.execute(update(documents).where(documents.c.id == known.id).values(noted))
 
     store.write(work)
 
@@ -203,13 +211,39 @@ class Members:
     spared: int
 
 
-def members_of(store: Store, known: Document) -> Members:
-    statement = text(
-        "SELECT count(*) AS listed, count(CASE WHEN p.hint IS NOT NULL AND p.due_at IS NOT NULL THEN 1 END) AS spared "
-        "FROM members m JOIN pages p ON p.id = m.page WHERE m.document = :document AND m.dropped IS NULL"
-    )
+_COUNTED = text(
+    """
+    SELECT count(*) AS listed, count(p.hint) AS hinted,
+           count(CASE WHEN p.hint IS NOT NULL AND p.due_at IS NOT NULL THEN 1 END) AS spared
+    FROM members m JOIN pages p ON p.id = m.page WHERE m.document = :document AND m.dropped IS NULL
+    """
+)
+# Of some open visits of a source: how many there are, and how many are of pages with hints that a document lists.
+_UNDER_WAY = text(
+    f"""
+    SELECT count(*) AS visits, count(p.hint) AS hinted
+    FROM (SELECT page FROM tasks WHERE source = :source AND kind = 'visit'
+          AND state IN ({", ".join(f"'{state}'" for state in OPEN_STATES)}) LIMIT :most) AS t
+    LEFT JOIN members m ON m.document = :document AND m.page = t.page AND m.dropped IS NULL
+    LEFT JOIN pages p ON p.id = m.page
+    """
+)
+
+
+def _counted(connection: Connection, document: int) -> Any:
+    return connection.execute(_COUNTED, {"document": document}).one()
+
+
+def members_of(store: Store, source: str, known: Document) -> Members:
+    """Counted by the visits that are under way, where these are fewer than the pages that the document listed when it
+    was read: an unchanged document costs nothing for what it lists."""
     with store.read() as connection:
-        row = connection.execute(statement, {"document": known.id}).one()
+        if known.listed is not None and known.hinted is not None:
+            values = {"source": source, "document": known.id, "most": known.listed + 1}
+            busy = connection.execute(_UNDER_WAY, values).one()
+            if busy.visits <= known.listed:
+                return Members(known.listed, known.hinted - busy.hinted)
+        row = _counted(connection, known.id)
         return Members(row.listed, row.spared)
 
 

@@ -161,6 +161,9 @@ documents = Table(
     Column("parent", BigInteger),
     _count("parent_reading"),
     Column("leads_to", Json),  # URLs of the documents that it links to; those of an index have it for a parent
+    # How many pages it listed when it was read to its end, and how many of these had a hint.
+    Column("listed", Integer),
+    Column("hinted", Integer),
     Index("ix_documents_parent", "parent", "parent_reading"),
     Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,

@@ -110,6 +110,8 @@ def upgrade() -> None:
         postgresql_where=sa.text(watched),
     )
     op.create_index("ix_documents_cycle", "documents", ["source", "stream", "cycle"], unique=False)
+    op.add_column("documents", sa.Column("listed", sa.Integer(), nullable=True))
+    op.add_column("documents", sa.Column("hinted", sa.Integer(), nullable=True))
     op.create_index(
         "ix_members_dropped",
         "members",

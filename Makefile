@@ -40,6 +40,8 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.crawl
+	$(BIN)/python -m benchmarks.cost
+	$(BIN)/python -m benchmarks.clean
 
 prove: $(READY)
 	$(BIN)/pytest -m prove

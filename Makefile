@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.cost
 	$(BIN)/python -m benchmarks.clean
+	$(BIN)/python -m benchmarks.ingest
 
 prove: $(READY)
 	$(BIN)/pytest -m prove

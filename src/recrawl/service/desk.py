@@ -44,7 +44,7 @@ class Desk:
         return found
 
 
-def _desk(request: Request) -> Desk:
+async def _desk(request: Request) -> Desk:
     found: Desk = request.app.state.desk
     return found
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import IO, Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from pydantic import BaseModel, Field
@@ -21,6 +22,10 @@ from recrawl.service.problems import Problem, documented
 
 router = APIRouter(tags=["push"])
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LARGE = 200_000  # bytes of a body
 _PORTION_RECORDS = 5_000
 _PORTION_BYTES = 4_000_000
 _LONGEST_KEY = 190
@@ -88,9 +93,10 @@ async def push_records(
     key = _key(idempotency_key)
     accepted: list[Accepted] = []
     async with received(request, desk.bounds) as file:
-        lines = await asyncio.to_thread(lines_of, file, request.headers.get("content-type"))
+        apart = _is_large(file)
+        lines = await _read(apart, lines_of, file, request.headers.get("content-type"))
         portions = _portions(lines)
-        while (portion := await asyncio.to_thread(next, portions, None)) is not None:
+        while (portion := await _read(apart, next, portions, None)) is not None:
             push = Push(
                 source=name,
                 lines=portion,
@@ -106,6 +112,17 @@ async def push_records(
             except KeyReused as error:
                 raise Problem(409, error.problem, action=error.action, **_so_far(accepted)) from None
     return Receipt(**_counts(accepted), repeated=bool(accepted) and all(one.repeated for one in accepted))
+
+
+def _is_large(file: IO[bytes]) -> bool:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size > _LARGE
+
+
+async def _read(apart: bool, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what reads a body; one that is large in a thread, as other requests would wait for it."""
+    return await asyncio.to_thread(call, *args, **kwargs) if apart else call(*args, **kwargs)
 
 
 def _counts(accepted: list[Accepted]) -> dict[str, Any]:

@@ -6,14 +6,16 @@ chunks, each with a task of kind `clean`, whose data are the accepted lines as t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 from uuid import uuid4
 
 import zstandard
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, Table, bindparam, insert, select, text, update
 
 from recrawl.decide.envelope import read_line
 from recrawl.errors import Misuse
@@ -73,7 +75,8 @@ def accept_together(
     prepared = [_prepare(push) for push in given]
 
     def work(connection: Connection) -> list[Accepted | Backlog | KeyReused]:
-        return [_accept(store, connection, one, now, most_waiting) for one in prepared]
+        waiting: dict[str, int] = {}
+        return [_accept(store, connection, one, now, waiting, most_waiting) for one in prepared]
 
     return store.write(work, durable=True)
 
@@ -125,35 +128,38 @@ def _chunked(lines: list[bytes]) -> Iterator[list[bytes]]:
 
 
 def _accept(
-    store: Store, connection: Connection, prepared: _Prepared, now: datetime, most_waiting: int
+    store: Store,
+    connection: Connection,
+    prepared: _Prepared,
+    now: datetime,
+    waiting: dict[str, int],
+    most_waiting: int,
 ) -> Accepted | Backlog | KeyReused:
     push = prepared.push
-    first = (
-        store.insert(pushes)
-        .values(
-            source=push.source,
-            key=prepared.key,
-            chunk=0,
-            digest=prepared.digest,
-            refused=len(prepared.refused),
-            accepted_at=now,
-            ended_at=now,
-        )
-        .on_conflict_do_nothing()
-        .returning(pushes.c.chunk)
-    )
+    first = {
+        "source": push.source,
+        "key": prepared.key,
+        "chunk": 0,
+        "digest": prepared.digest,
+        "refused": len(prepared.refused),
+        "accepted_at": now,
+        "ended_at": now,
+    }
     # Whoever pushes the same key at the same time waits here for the first, and then finds its answer.
-    if connection.execute(first).one_or_none() is None:
+    if connection.execute(_first(store.insert), first).one_or_none() is None:
         return _known(connection, prepared)
-    waiting = _waiting(connection, push.source, most_waiting)
-    if prepared.chunks and waiting >= most_waiting:
+    if push.source not in waiting:
+        waiting[push.source] = _waiting(connection, push.source, most_waiting)
+    if prepared.chunks and waiting[push.source] >= most_waiting:
         connection.execute(pushes.delete().where(pushes.c.source == push.source, pushes.c.key == prepared.key))
         return Backlog(
-            f"{waiting:,} chunks of {push.source} wait to be cleaned, and no more are taken",
+            f"{waiting[push.source]:,} chunks of {push.source} wait to be cleaned, and no more are taken",
             place=f"source {push.source}",
             action=f"Push again in {Backlog.retry_after:.0f} seconds; see to it that a worker runs.",
         )
-    _bury(connection, prepared, draw(store, connection), now)
+    if prepared.refused:
+        _bury(connection, prepared, draw(store, connection), now)
+    waiting[push.source] += len(prepared.chunks)
     ids = [
         _enqueue(connection, prepared, number, records, data, draw(store, connection), now)
         for number, (records, data) in enumerate(prepared.chunks)
@@ -203,31 +209,42 @@ def _enqueue(
     connection: Connection, prepared: _Prepared, number: int, records: int, data: bytes, observed: int, now: datetime
 ) -> int:
     push = prepared.push
-    task = connection.execute(
-        insert(tasks)
-        .values(
-            source=push.source,
-            key=task_key(prepared.key, number),
-            kind=TaskKind.CLEAN,
-            state=TaskState.PENDING,
-            stage=Stage.CLEAN,
-            queue=push.queue,
-            priority=push.queue.priority,
-            observed=observed,
-            due_at=now,
-            expires_at=push.expires_at,
-            host="",
-        )
-        .returning(tasks.c.id)
-    ).scalar_one()
+    row = {
+        "source": push.source,
+        "key": task_key(prepared.key, number),
+        "kind": TaskKind.CLEAN,
+        "state": TaskState.PENDING,
+        "stage": Stage.CLEAN,
+        "queue": push.queue,
+        "priority": push.queue.priority,
+        "observed": observed,
+        "due_at": now,
+        "expires_at": push.expires_at,
+        "host": "",
+    }
+    task = connection.execute(_TASK, row).scalar_one()
     held = {"task": task, "records": records, "codec": "zstd", "data": data, "ended_at": None}
     if number == 0:
-        where = (pushes.c.source == push.source) & (pushes.c.key == prepared.key) & (pushes.c.chunk == 0)
-        connection.execute(update(pushes).where(where).values(held))
+        connection.execute(_HOLD, held | {"b_source": push.source, "b_key": prepared.key})
     else:
         common = {"source": push.source, "key": prepared.key, "chunk": number, "digest": prepared.digest}
-        connection.execute(insert(pushes).values(common | held | {"accepted_at": now}))
+        connection.execute(_MORE, common | held | {"accepted_at": now})
     return int(task)
+
+
+# Built once: building them takes longer than a row.
+@lru_cache
+def _first(build: Callable[[Table], Any]) -> Any:
+    return build(pushes).on_conflict_do_nothing().returning(pushes.c.chunk)
+
+
+_TASK = insert(tasks).returning(tasks.c.id)
+_MORE = insert(pushes)
+_HOLD = (
+    update(pushes)
+    .where(pushes.c.source == bindparam("b_source"), pushes.c.key == bindparam("b_key"), pushes.c.chunk == 0)
+    .values({name: bindparam(name) for name in ("task", "records", "codec", "data", "ended_at")})
+)
 
 
 def _bury(connection: Connection, prepared: _Prepared, observed: int, now: datetime) -> None:
@@ -246,5 +263,4 @@ def _bury(connection: Connection, prepared: _Prepared, observed: int, now: datet
         }
         for number, (line, reason) in enumerate(prepared.refused)
     ]
-    if rows:
-        connection.execute(insert(dead_letters), rows)
+    connection.execute(insert(dead_letters), rows)

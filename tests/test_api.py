@@ -648,9 +648,9 @@ def test_an_api_that_commits_rows_late_loses_none(api: ScriptedApi, store: Store
 
 @pytest.mark.prove
 @pytest.mark.timeout(3600)
-def test_an_api_that_commits_rows_late_loses_none_in_a_hundred_runs(api: ScriptedApi, store: Store) -> None:
+def test_an_api_that_commits_rows_late_loses_none_in_two_hundred_runs(api: ScriptedApi, store: Store) -> None:
     sync(changes(api), store)
-    for run in range(100):
+    for run in range(200):
         api.rows, api.most = [], _RANDOM.randint(1, 10)
         with store.engine.begin() as connection:
             for table in [*metadata.tables, "items"]:

@@ -9,9 +9,10 @@ from datetime import timedelta
 import pytest
 import zstandard
 
-from recrawl import Article, Record, Sitemap, Source, sync
+from recrawl import Article, Price, Record, Sitemap, Source, sync
 from recrawl.errors import Misuse
 from recrawl.model.push import Queue
+from recrawl.operate.drift import diagnose
 from recrawl.operate.work import work
 from recrawl.run.engine import Ending
 from recrawl.steps.clean import clean_chunk, pushed_to
@@ -444,3 +445,21 @@ def test_a_source_that_discards_leaves_new_fields_out_and_counts_them(store: Sto
     push(store, offer("1", colour="red", size=3), offer("2"))
     assert serve(store, an_offer_source(contract="discard")) == Counter(new=2, discarded=2)
     assert one(store, "SELECT count(*) FROM events") == 0
+
+
+def test_a_field_that_was_renamed_is_told_by_the_records_that_were_good_before(store: Store) -> None:
+    class Priced(Record, table="priced", key="sku"):
+        sku: str
+        price: Price
+
+    source = Source("offers", read=Priced, currency="EUR")
+    for part in range(3):
+        push(store, *({"sku": f"{part}-{number}", "price": f"{number}.50", "old": "1.50"} for number in range(20)))
+        serve(store, source)
+    assert one(store, "SELECT count(*) FROM pushes WHERE data IS NOT NULL") == 1, "of all chunks one keeps its bytes"
+    push(store, *({"sku": f"new-{number}", "amount": f"{number}.90", "old": "1.50"} for number in range(20)))
+    serve(store, source)
+    (told,) = diagnose(store, source)
+    (found,) = told.found
+    assert (told.field, told.total, found.raw, found.parses, found.is_new) == ("price", 20, "amount", 1.0, True)
+    assert found.value_likeness > 0.8

@@ -13,7 +13,7 @@ from recrawl.decide.envelope import envelope, read_line
 from recrawl.declare import Source
 from recrawl.declare.specs import RecordSpec
 from recrawl.model.work import Stage
-from recrawl.store import contents, dead
+from recrawl.store import contents, dead, inbox
 from recrawl.store.database import Store
 
 _MOST = 200
@@ -49,8 +49,8 @@ def diagnose(store: Store, source: Source) -> list[Diagnosis]:
         if not failing or not fields:
             continue
         if good is None:
-            bodies = contents.recent_json(store, source.name, _MOST)
-            good = [part for body in bodies for part in _parts(body)]
+            texts = [*contents.recent_json(store, source.name, _MOST), *inbox.sample(store, source.name)]
+            good = [part for one in texts for part in _parts(one)]
         context = CleanContext(group.last_at, source.zone, source.currency, "")
         for spec, field in _known(source, fields):
             found = tuple(candidates(spec, field, failing, good, context))

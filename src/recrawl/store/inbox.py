@@ -31,16 +31,27 @@ def chunks_of(store: Store, tasks: Sequence[Task]) -> list[Chunk]:
     columns = (pushes.c.task, pushes.c.accepted_at, pushes.c.codec, pushes.c.data)
     with store.read() as connection:
         found = connection.execute(
-            select(*columns).where(pushes.c.task.in_(wanted), pushes.c.data.is_not(None)).order_by(pushes.c.task)
+            select(*columns).where(pushes.c.task.in_(wanted), pushes.c.ended_at.is_(None)).order_by(pushes.c.task)
         ).all()
     return [Chunk(wanted[row.task], row.accepted_at, lines_of(row.codec, row.data)) for row in found]
 
 
+def sample(store: Store, source: str) -> tuple[bytes, ...]:
+    """The lines of the last chunk of a source of which most became data."""
+    wanted = select(pushes.c.codec, pushes.c.data).where(
+        pushes.c.source == source, pushes.c.ended_at.is_not(None), pushes.c.data.is_not(None)
+    )
+    with store.read() as connection:
+        return tuple(line for row in connection.execute(wanted) for line in lines_of(row.codec, row.data))
+
+
 def bury_chunk(connection: Connection, task: Mapping[Any, Any], kind: str, reason: str, now: datetime) -> None:
     """Make dead letters of all records of an ended task's chunk."""
-    wanted = select(pushes.c.accepted_at, pushes.c.codec, pushes.c.data).where(pushes.c.task == task["id"])
+    wanted = select(pushes.c.accepted_at, pushes.c.codec, pushes.c.data, pushes.c.ended_at).where(
+        pushes.c.task == task["id"]
+    )
     kept = connection.execute(wanted).one_or_none()
-    if kept is None or kept.data is None:
+    if kept is None or kept.data is None or kept.ended_at is not None:
         return
     lines = lines_of(kept.codec, kept.data)
     if task["replay_of"] is None:

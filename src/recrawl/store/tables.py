@@ -471,6 +471,7 @@ pushes = Table(
     _count("regressions"),
     _count("dead"),
     Index("ix_pushes_task", "task", unique=True),
+    Index("ix_pushes_sample", "source", **_where("ended_at IS NOT NULL AND data IS NOT NULL")),
 )
 
 # What good pages of a source look like, as sums; workers add to it now and then.

@@ -287,13 +287,25 @@ class _Door:
             self._connection.execute(insert(dead_letters), rows)
 
     def _receipts(self, ended: Sequence[Task]) -> None:
+        """Note what became of each chunk. Of each source the last one that was mostly good keeps its bytes: what begins
+        to fail is compared with it."""
         rows = []
+        samples: dict[str, int] = {}
         for task in ended:
             counts = self._counts[task.id]
             if task.replay_of is not None:
                 self._replayed(task, counts)
+            else:
+                good = counts.total() - counts["dead"]
+                if good > counts["dead"]:
+                    samples[task.source] = task.id
             rows.append({"b_task": task.id} | {f"v_{name}": counts[name] for name in OUTCOMES})
         self._connection.execute(_RECEIPT, [row | {"v_now": self._now} for row in rows])
+        for source, sample in sorted(samples.items()):
+            self._connection.execute(_ONE_SAMPLE, {"source": source, "sample": sample})
+        others = [{"b_task": task.id} for task in ended if task.id not in samples.values()]
+        if others:
+            self._connection.execute(_NO_SAMPLE, others)
 
     def _replayed(self, task: Task, counts: Counter[str]) -> None:
         """The letter is answered, unless it died again; in the account it is what it has become."""
@@ -339,5 +351,10 @@ RETURNING id
 _RECEIPT = (
     update(pushes)
     .where(pushes.c.task == bindparam("b_task"))
-    .values({name: bindparam(f"v_{name}") for name in OUTCOMES} | {"data": None, "ended_at": bindparam("v_now")})
+    .values({name: bindparam(f"v_{name}") for name in OUTCOMES} | {"ended_at": bindparam("v_now")})
+)
+_NO_SAMPLE = update(pushes).where(pushes.c.task == bindparam("b_task")).values(data=None)
+_ONE_SAMPLE = text(
+    "UPDATE pushes SET data = NULL "
+    "WHERE source = :source AND ended_at IS NOT NULL AND data IS NOT NULL AND task <> :sample"
 )

@@ -45,6 +45,8 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("source", "key", "chunk", name=op.f("pk_pushes")),
     )
     op.create_index("ix_pushes_task", "pushes", ["task"], unique=True)
+    sample = sa.text("ended_at IS NOT NULL AND data IS NOT NULL")
+    op.create_index("ix_pushes_sample", "pushes", ["source"], sqlite_where=sample, postgresql_where=sample)
     if op.get_bind().dialect.name == "postgresql":
         # So that each record of a chunk has a number of its own.
         op.execute("ALTER SEQUENCE observed INCREMENT BY 1000")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from recrawl.declare import Derived, Feed, Links, Record, Source, Urls, css
+from recrawl.declare import Derived, Feed, Links, Record, Sitemap, Source, Urls, css
 from recrawl.declare.load import load
 from recrawl.declare.toml import read_toml
 from recrawl.discover.feed import read_feed
@@ -19,6 +20,7 @@ from recrawl.run.engine import Ending
 from recrawl.store.database import Store, open_store
 from tests.support.finding import ended_whole, find, found, listed, missed
 from tests.support.scripted import Reply, ScriptedSite
+from tests.support.stores import rows
 from tests.test_sync import sync
 
 FINDING = Path(__file__).parent.parent / "docs" / "finding.md"
@@ -317,6 +319,25 @@ def test_a_json_feed_is_read_with_its_older_pages_until_something_is_known(site:
     site["/feed.json"] = json_feed(site, 7, 6, following="/feed.json?page=2")
     assert find(declared, store) == []
     assert site.paths() == ["/feed.json", "/feed.json?page=2"]
+
+
+def test_a_page_that_falls_out_of_a_feed_is_due_by_itself_only_where_another_list_without_dates_has_it(
+    site: ScriptedSite, store: Store
+) -> None:
+    entries = "".join(f"<url><loc>{site.url}/n/{n}</loc></url>" for n in (1, 2))
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    site["/sitemap.xml"] = Reply(body, headers={"Content-Type": "application/xml"})
+    site["/feed.json"] = json_feed(site, 1, 2, 3)
+    finders = [Sitemap(f"{site.url}/sitemap.xml"), Feed(f"{site.url}/feed.json")]
+    declared = Source("news", find=finders, forced_looks=0.0)
+    assert find(declared, store) == []
+    store.write(lambda connection: connection.execute(text("UPDATE pages SET due_at = '2099-01-01T00:00:00Z'")))
+    site["/feed.json"] = json_feed(site, 2, 4)
+    assert find(declared, store) == []
+    hints = {row["url"].rpartition("/")[2]: row["hint"] for row in rows(store, "SELECT url, hint FROM pages")}
+    assert [hints[n] for n in "1234"] == [None, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"]
+    soon = rows(store, "SELECT url FROM pages WHERE due_at < '2099-01-01T00:00:00Z'")
+    assert [row["url"] for row in soon] == [f"{site.url}/n/1"]
 
 
 def test_feeds_whose_pages_lead_in_a_circle_or_never_end_are_left(site: ScriptedSite, sqlite_store: Store) -> None:

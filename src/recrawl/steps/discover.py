@@ -20,7 +20,7 @@ from recrawl.model.work import Stage, Task, TaskState
 from recrawl.steps.api import is_due, walk_api
 from recrawl.steps.courtesy import Courtesy, TooFar
 from recrawl.steps.derived import walk_rows
-from recrawl.steps.documents import Stream, Trouble, open_stream, trouble_of, visit_document
+from recrawl.steps.documents import FEEDS, Stream, Trouble, open_stream, trouble_of, visit_document
 from recrawl.steps.feed import walk_feed
 from recrawl.steps.links import walk_links
 from recrawl.steps.listing import walk_listing
@@ -146,7 +146,7 @@ async def _end(stream: Stream) -> None:
     now = tools.clock.now()
     again = [trouble for trouble in stream.troubles if trouble.again]
     if not stream.troubles:
-        feeds = stream.kinds & {"rss", "atom", "json", "rdf"}
+        feeds = stream.kinds & FEEDS
         exhaustive = stream.finder.streams[stream.name] and stream.whole and not feeds
         await tools.db(
             cursor.end_stream,

@@ -6,10 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 
 from recrawl.decide.answers import look_of, meaning
+from recrawl.decide.schedule import next_look
 from recrawl.decide.urls import canonical_url, host_of, origin, site_of
 from recrawl.declare import Finder
 from recrawl.discover.walk import Listed, Listing, read_document
@@ -25,6 +27,8 @@ from recrawl.store import cursor, documents
 from recrawl.store.see import see
 
 LEASE = timedelta(seconds=60)
+FEEDS = {"rss", "atom", "json", "rdf"}
+"""Documents that show what is newest, and are never all that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ async def _take_in(
         )
         return []
     reading = await tools.db(documents.begin_reading, task.id, task.token, known)
-    done = 0
+    done, hints = 0, False
     writing: asyncio.Task[Seen] | None = None
     for batch in listing.batches:
         # The next batch is read while the last one is written; written they are one after the other.
@@ -132,6 +136,7 @@ async def _take_in(
         if writing is not None:
             await writing
         done += len(batch)
+        hints = hints or any(sighting.hint for sighting in found)
         point: Json = {"cycle": stream.cycle, "document": known.url, "entries": done}
         writing = asyncio.create_task(sight(stream, known.id, reading, found, point))
         await asyncio.sleep(0)
@@ -154,6 +159,8 @@ async def _take_in(
         spec=tools.source.spec_hash,
         complete=listing.complete and not emptied,
         leads_to=[listing.next] if listing.next else [],
+        hints=hints,
+        due_of=partial(_due, tools) if listing.kind in FEEDS else None,
     )
     stream.kinds.add(listing.kind)
     if emptied:
@@ -165,6 +172,13 @@ async def _take_in(
             Trouble(known.url, "incomplete", f"{known.url} was read in part only: {problem}", again=False)
         )
     return children
+
+
+def _due(tools: Tools, rate: float | None) -> datetime:
+    """When a page is looked at that no finder speaks of any more."""
+    shortest, longest = tools.rules.shortest, tools.rules.longest
+    draw = tools.chance.random()
+    return next_look(tools.clock.now(), rate=rate, shortest=shortest, longest=longest, hinted=False, draw=draw)
 
 
 def _absolute(urls: Iterable[str]) -> Iterator[str]:

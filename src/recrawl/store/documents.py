@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, bindparam, func, null, select, text, update
 
 from recrawl.model.fetched import Validators
 from recrawl.model.work import OPEN_STATES
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash
 from recrawl.store.leases import fence
-from recrawl.store.tables import documents, members
+from recrawl.store.many import execute_many
+from recrawl.store.tables import documents, members, pages
+from recrawl.store.types import Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +141,15 @@ def end_reading(
     spec: str,
     complete: bool,
     leads_to: Sequence[str] = (),
+    hints: bool = False,
+    due_of: Callable[[float | None], datetime] | None = None,
 ) -> None:
     """A document was read to its end. Only a complete reading drops the members that it no longer lists; of an
-    incomplete one, and of one without `body_hash`, nothing is remembered that could spare the next request."""
+    incomplete one, and of one without `body_hash`, nothing is remembered that could spare the next request.
+
+    `hints`: it told versions of pages. `due_of` is given for a document that shows a part of what there is, and says
+    when a page is looked at, by its rate of changes, that is listed elsewhere without a version.
+    """
 
     def work(connection: Connection) -> None:
         fence(connection, task, token)
@@ -155,6 +164,7 @@ def end_reading(
                 cycle=cycle,
                 complete=complete,
                 leads_to=list(leads_to) or None,
+                hints=hints,
             )
             .returning(documents.c.reading)
         ).scalar_one()
@@ -164,11 +174,36 @@ def end_reading(
                 .where(members.c.document == known.id, members.c.reading < reading, members.c.dropped.is_(None))
                 .values(dropped=reading)
             )
+            if due_of is not None:
+                _untold(connection, known.id, reading, due_of)
             counts = _counted(connection, known.id)
             noted = {"listed": counts.listed, "hinted": counts.hinted}
             connection.execute(update(documents).where(documents.c.id == known.id).values(noted))
 
     store.write(work)
+
+
+_UNTOLD = text(
+    """
+    SELECT p.id, p.change_rate, p.due_at FROM members m JOIN pages p ON p.id = m.page
+    WHERE m.document = :document AND m.dropped = :reading AND p.hint IS NOT NULL AND p.taken_at IS NULL
+      AND 0 = (SELECT max(CASE WHEN d.hints THEN 1 ELSE 0 END) FROM members o JOIN documents d ON d.id = o.document
+               WHERE o.page = p.id AND o.dropped IS NULL)
+    ORDER BY p.id
+    """
+).columns(due_at=Instant())
+_BY_RATE = (
+    update(pages).where(pages.c.id == bindparam("b_id")).values(hint=null(), due_at=bindparam("b_due", type_=Instant()))
+)
+
+
+def _untold(connection: Connection, document: int, reading: int, due_of: Callable[[float | None], datetime]) -> None:
+    """Pages that fell out of a window and are listed elsewhere, but by documents that tell no versions: their hints
+    vouch for nothing from now on, and they are due like others of these documents. A page without `due_at` has a task,
+    which stays."""
+    rows = connection.execute(_UNTOLD, {"document": document, "reading": reading}).all()
+    due = [(row.id, None if row.due_at is None else min(row.due_at, due_of(row.change_rate))) for row in rows]
+    execute_many(connection, _BY_RATE, ("b_id", "b_due"), due)
 
 
 def still_the_same(store: Store, task: int, token: str, known: Document, *, cycle: int, validators: Validators) -> None:

@@ -164,6 +164,7 @@ documents = Table(
     # How many pages it listed when it was read to its end, and how many of these had a hint.
     Column("listed", Integer),
     Column("hinted", Integer),
+    _flag("hints"),  # it told versions of pages when it was read last
     Index("ix_documents_parent", "parent", "parent_reading"),
     Index("ix_documents_cycle", "source", "stream", "cycle"),
     sqlite_autoincrement=True,

@@ -114,6 +114,7 @@ def upgrade() -> None:
     op.create_index("ix_documents_cycle", "documents", ["source", "stream", "cycle"], unique=False)
     op.add_column("documents", sa.Column("listed", sa.Integer(), nullable=True))
     op.add_column("documents", sa.Column("hinted", sa.Integer(), nullable=True))
+    op.add_column("documents", sa.Column("hints", sa.Boolean(), server_default=sa.text("false"), nullable=False))
     op.create_index(
         "ix_members_dropped",
         "members",

@@ -253,3 +253,10 @@ def test_other_text_is_not_taken_for_chinese(text: str, codec: str) -> None:
         else chr(byte)
         for byte in body
     )
+
+
+def test_a_misspelt_meta_is_asked_where_nothing_better_tells() -> None:
+    chinese = '<meta httpequiv="ContentType" content="text/html; charset=gbk"><title>中文</title>'
+    assert decode(chinese.encode("gbk"), "text/html") == chinese
+    assert decode(chinese.encode(), "text/html") == chinese, "what is UTF-8 is read as such"
+    assert decode(chinese.encode("gbk"), "text/html; charset=windows-1252") != chinese

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from recrawl.declare import Record, Sitemap, Source, Urls, Volatile, css
+from recrawl.declare import Adaptive, Feed, Record, Sitemap, Source, Urls, Volatile, css
 from recrawl.run.engine import Ending, Engine, Result
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
@@ -58,6 +59,9 @@ def sqlite_store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(str(tmp_path / "recrawl.db"))
     yield opened
     opened.close()
+
+
+FEED = "<rss version='2.0'><channel><title>c</title><item><title>t</title><link>{}</link></item></channel></rss>"
 
 
 def source(site: ScriptedSite, **policies: Any) -> Source:
@@ -420,3 +424,39 @@ def test_a_run_that_is_stopped_gives_its_work_back_and_the_next_one_finishes_it(
     sync(source(site), sqlite_store)
     assert len(site.paths()) == 40, "no page is asked for twice"
     assert one(sqlite_store, "SELECT count(*) FROM things") == 40
+
+
+def test_a_page_with_an_id_of_its_own_is_followed_to_the_address_that_lists_it_now(
+    site: ScriptedSite, store: Store
+) -> None:
+    declared = source(site, find=Feed(f"{site.url}/feed.xml"), page_id=re.compile(r"/a-(\d+)"))
+    for slug, name in (("old", "Lamp"), ("better", "Better lamp"), ("old", "Lamp again")):
+        if slug == "better":
+            del site["/old/a-1"]
+        elif name == "Lamp again":
+            del site["/better/a-1"]
+        site["/feed.xml"] = Reply(FEED.format(f"{site.url}/{slug}/a-1"), headers={"Content-Type": "text/xml"})
+        site[f"/{slug}/a-1"] = Reply(thing("1", name))
+        result = sync(declared, store)
+        assert result.ending is Ending.FINISHED
+        assert rows(store, "SELECT name FROM things") == [{"name": name}]
+    assert rows(store, "SELECT page_id, status, version FROM pages") == [
+        {"page_id": "1", "status": "active", "version": 3}
+    ]
+    assert one(store, "SELECT count(*) FROM aliases") == 2
+
+
+def test_a_page_listed_under_two_addresses_at_once_is_looked_at_once_for_each_that_is_new(
+    site: ScriptedSite, store: Store
+) -> None:
+    finders = [Feed(f"{site.url}/{tongue}.xml") for tongue in ("en", "zh")]
+    declared = source(site, find=finders, page_id=re.compile(r"/a-(\d+)"), revisit=Adaptive(min="1d"))
+    listed = {tongue: FEED.format(f"{site.url}/{tongue}/a-1") for tongue in ("en", "zh")}
+    told = Reply(listed["en"], headers={"Content-Type": "text/xml"})
+    site["/en.xml"] = site["/zh.xml"] = told
+    site["/en/a-1"] = site["/zh/a-1"] = Reply(thing("1", "Lamp"))
+    sync(declared, store)
+    site["/zh.xml"] = Reply(listed["zh"], headers=told.headers)
+    for _ in range(3):
+        sync(declared, store)
+    assert [path for path in site.paths() if "/a-1" in path] == ["/en/a-1", "/zh/a-1"]

@@ -23,7 +23,7 @@ def decode(body: bytes, content_type: str | None) -> str:
     """A body as text; bytes that mean nothing become U+FFFD, nothing is raised.
 
     By the first of: a byte order mark, the charset of `content_type`, what an HTML or XML document says of itself,
-    UTF-8 if it is valid, GB18030 if it reads as Chinese, windows-1252.
+    UTF-8 if it is valid, what a misspelt meta element says, GB18030 if it reads as Chinese, windows-1252.
     """
     for mark, codec in _MARKS:
         if body.startswith(mark):
@@ -33,7 +33,8 @@ def decode(body: bytes, content_type: str | None) -> str:
         try:
             return body.decode(UTF_8)
         except UnicodeDecodeError:
-            named = GB18030 if _reads_as_chinese(body) else WINDOWS_1252
+            guess = GB18030 if _reads_as_chinese(body) else WINDOWS_1252
+            named = prescan.misspelt(body[: prescan.LENGTH]) or guess
     return body.decode(named, _CONTROLS if named.startswith("cp125") else "replace")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from recrawl.extract.labels import UTF_8, WINDOWS_1252, codec_of
 
@@ -26,7 +27,13 @@ _XML = re.compile(rb"<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*([\"'])([^\x00
 
 def declared(head: bytes) -> str | None:
     """The codec that an HTML document names: in a meta element, else in an XML declaration."""
-    return utf_16(head) or _meta(head) or xml_declared(head)
+    return utf_16(head) or _meta(head, _of_meta) or xml_declared(head)
+
+
+def misspelt(head: bytes) -> str | None:
+    """The codec that a meta element names in a way that browsers do not know, such as `<meta httpequiv=...>`. Worth
+    asking only where nothing better tells."""
+    return _meta(head, lambda attributes: _in_content(attributes.get(b"content", b"")))
 
 
 def utf_16(head: bytes) -> str | None:
@@ -53,14 +60,14 @@ def _readable(label: bytes) -> str | None:
     return UTF_8 if codec in ("utf-16-le", "utf-16-be") else codec
 
 
-def _meta(head: bytes) -> str | None:
+def _meta(head: bytes, read: Callable[[dict[bytes, bytes]], str | None]) -> str | None:
     at = 0
     while tag := _TAG.search(head, at):
         at = tag.end()
         comment, meta, other = tag.groups()
         if meta or other:
             attributes, at = _attributes(head, at)
-            if meta and (codec := _of_meta(attributes)):
+            if meta and (codec := read(attributes)):
                 return codec
         else:
             # The dashes that open a comment can be the ones that close it.
@@ -85,5 +92,9 @@ def _of_meta(attributes: dict[bytes, bytes]) -> str | None:
         return _readable(attributes[b"charset"])
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return None
-    named = _IN_CONTENT.search(attributes.get(b"content", b""))
+    return _in_content(attributes.get(b"content", b""))
+
+
+def _in_content(content: bytes) -> str | None:
+    named = _IN_CONTENT.search(content)
     return _readable(next(value for value in named.groups() if value is not None)) if named else None

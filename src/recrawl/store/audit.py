@@ -11,8 +11,8 @@ from recrawl.model.work import ASKED, TaskKind
 from recrawl.store.database import Store
 from recrawl.store.keys import task_key
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import busy, lock_pages
 from recrawl.store.types import instant
+from recrawl.store.visits import busy, lock_pages
 
 _FEW = 20_000
 _DRAWN = 5_000

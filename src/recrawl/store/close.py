@@ -19,8 +19,8 @@ from recrawl.model.record import Json
 from recrawl.model.work import PageState, TaskKind
 from recrawl.store import absence, removal
 from recrawl.store.database import Store
-from recrawl.store.see import lock_pages
 from recrawl.store.tables import cycles, events, pages, tasks
+from recrawl.store.visits import lock_pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, TextClause, text
 from recrawl.model.work import ASKED, NO_HOST
 from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import busy
 from recrawl.store.types import instant
+from recrawl.store.visits import busy
 
 MOST = 2000
 _WINDOW = 5 * MOST

@@ -14,9 +14,9 @@ from recrawl.model.work import PageState, TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.inbox import bury_chunk
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import lock_pages
 from recrawl.store.tables import dead_letters, pages, tasks
 from recrawl.store.types import instant
+from recrawl.store.visits import lock_pages
 
 MOST_CRASHES = 5
 """A task whose worker died this often while it held it is taken for the killer, and is not tried again."""

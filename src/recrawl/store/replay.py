@@ -20,9 +20,9 @@ from recrawl.store.database import Store
 from recrawl.store.dead import Letter, Selection, letters
 from recrawl.store.keys import task_key
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import busy, lock_pages
 from recrawl.store.tables import dead_letters, pushes, tasks
 from recrawl.store.types import instant
+from recrawl.store.visits import busy, lock_pages
 
 _CHUNK = 100
 _LIFE = timedelta(days=7)

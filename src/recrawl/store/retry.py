@@ -11,8 +11,8 @@ from recrawl.decide.lifecycle import TaskEvent, task_after
 from recrawl.model.work import TaskState
 from recrawl.store.database import Store
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import lock_pages
 from recrawl.store.types import instant
+from recrawl.store.visits import lock_pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,37 +7,21 @@ and where there is none the schedule decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, text, update
 
 from recrawl.model.sighting import Batch, Seen, Sighting
-from recrawl.model.work import NO_HOST, PageState
+from recrawl.model.work import PageState
 from recrawl.store import bodies
 from recrawl.store.database import Store, draw
-from recrawl.store.keys import identity_hash, task_key
+from recrawl.store.keys import identity_hash
 from recrawl.store.leases import LeaseLost, fence
 from recrawl.store.rowset import packed, rowset
 from recrawl.store.tables import batch_tasks, batches, cursors, pages
 from recrawl.store.types import instant
-
-
-@dataclass(slots=True)
-class _Known:
-    """A sighted page and what its sighting asks for."""
-
-    id: int
-    generation: int
-    host: str
-    sighting: Sighting
-    busy: bool = False  # a task of it is open
-    forced: bool = False
-
-    @property
-    def body_hash(self) -> str | None:
-        return self.sighting.in_hand.hash if self.sighting.in_hand else None
+from recrawl.store.visits import Sighted, open_tasks, open_visits
 
 
 def see(
@@ -63,17 +47,16 @@ def see(
         _move_seen(connection, batch, now)
         observed = draw(store, connection)
         known, unknown = _split(store, connection, batch.source, sightings)
-        returned = _returned(store, connection, batch, known)
+        asking = _returned(store, connection, batch, known)
+        asking |= _readdressed(store, connection, batch.source, known, observed)
         new = _insert_pages(store, connection, batch.source, unknown, observed, now)
-        hinted, looked, same, unhinted = _sort_out(known, returned, forced)
+        hinted, looked, same, unhinted = _sort_out(known, asking, forced)
         _raise_hints(store, connection, hinted + [page for page in looked if page.body_hash], observed)
         wanted = new + hinted + looked
         _keep_bodies(store, connection, wanted)
-        ids = _tasks_for(store, connection, batch.source, wanted, observed, now, expires_at)
+        ids = open_visits(store, connection, batch.source, wanted, observed, now, expires_at)
         asked = {page.id for page in wanted}
-        ids += _open_tasks(
-            store, connection, [page for page, _ in known if page.busy and page.id not in asked]
-        ).values()
+        ids += open_tasks(store, connection, [page for page, _ in known if page.busy and page.id not in asked]).values()
         sighted = (*(page.id for page in new), *(page.id for page, _ in known))
         if batch.document is not None:
             _enrol(store, connection, batch.document, batch.reading, sighted)
@@ -100,7 +83,7 @@ def _move_seen(connection: Connection, batch: Batch, now: datetime) -> None:
 
 
 _BY_PAGE = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
@@ -111,26 +94,26 @@ FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash 
 
 def _split(
     store: Store, connection: Connection, source: str, sightings: Iterable[Sighting]
-) -> tuple[list[tuple[_Known, Any]], list[Sighting]]:
+) -> tuple[list[tuple[Sighted, Any]], list[Sighting]]:
     """Known pages (by identity, else by alias) with their rows, and sightings of unknown ones."""
     by_hash = {identity_hash(source, sighting.page_id): sighting for sighting in sightings}
-    known: dict[int, tuple[_Known, Any]] = {}
+    known: dict[int, tuple[Sighted, Any]] = {}
     statement = text(_BY_PAGE.format(rows=rowset(store, {"h": "text"})))
     for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_hash)}):
-        known[row.id] = (_Known(row.id, row.generation, row.host, by_hash.pop(row.h), row.busy), row)
+        known[row.id] = (Sighted(row.id, row.generation, row.host, by_hash.pop(row.h), row.busy), row)
     if by_hash:
         by_url = {identity_hash(source, sighting.url): hashed for hashed, sighting in by_hash.items()}
         statement = text(_BY_ALIAS.format(rows=rowset(store, {"h": "text"})))
         for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_url)}):
             sighting = by_hash.pop(by_url[row.h])
-            page = _Known(row.id, row.generation, row.host, sighting, row.busy)
+            page = Sighted(row.id, row.generation, row.host, sighting, row.busy)
             known.setdefault(row.id, (page, row if row.own else None))
     return list(known.values()), list(by_hash.values())
 
 
 def _insert_pages(
     store: Store, connection: Connection, source: str, unknown: list[Sighting], observed: int, now: datetime
-) -> list[_Known]:
+) -> list[Sighted]:
     if not unknown:
         return []
     by_hash = {identity_hash(source, sighting.page_id): sighting for sighting in unknown}
@@ -155,7 +138,7 @@ def _insert_pages(
     statement = text(f"SELECT r.h, p.id FROM {rowset(store, {'h': 'text'})} CROSS JOIN pages p WHERE p.page_hash = r.h")
     found = connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_hash)})
     ids = {row.h: row.id for row in found}
-    return [_Known(ids[hashed], 1, sighting.host, sighting) for hashed, sighting in by_hash.items()]
+    return [Sighted(ids[hashed], 1, sighting.host, sighting) for hashed, sighting in by_hash.items()]
 
 
 _ENROLLED = """
@@ -165,7 +148,7 @@ WHERE m.document = :document AND m.page = r.page AND m.dropped IS NULL
 _DOUBTED = (PageState.SUSPECTED, PageState.DELETED)
 
 
-def _returned(store: Store, connection: Connection, batch: Batch, known: list[tuple[_Known, Any]]) -> set[int]:
+def _returned(store: Store, connection: Connection, batch: Batch, known: list[tuple[Sighted, Any]]) -> set[int]:
     """Pages that are suspected or deleted, and that their document did not list before: they may be back."""
     doubted = {page.id for page, row in known if row is not None and row.status in _DOUBTED}
     if doubted and batch.document is not None:
@@ -175,18 +158,59 @@ def _returned(store: Store, connection: Connection, batch: Batch, known: list[tu
     return doubted
 
 
+_READDRESS = """
+INSERT INTO aliases (url_hash, source, url, page) SELECT r.h, :source, r.url, r.page FROM {rows} WHERE true
+ON CONFLICT DO NOTHING RETURNING page
+"""
+_REFETCH = text(
+    "UPDATE pages SET fetch_url = :url, hint_observed = CASE WHEN :unmet THEN :observed ELSE hint_observed END "
+    "WHERE id = :page"
+)
+
+
+def _readdressed(
+    store: Store, connection: Connection, source: str, known: list[tuple[Sighted, Any]], observed: int
+) -> set[int]:
+    """Pages that are known by an id of their own, and are listed under an address that was never met before: with no
+    hint to tell, that alone says that they changed. Wherever they are listed now, they are fetched from then on."""
+    listed = {
+        page.id: page.sighting
+        for page, row in known
+        if row is not None
+        and page.sighting.hint is None
+        and page.sighting.page_id != page.sighting.url
+        and page.sighting.fetch_url != row.fetch_url
+    }
+    if not listed:
+        return set()
+    statement = text(_READDRESS.format(rows=rowset(store, {"h": "text", "url": "text", "page": "int"})))
+    addresses = (
+        {"h": identity_hash(source, sighting.url), "url": sighting.url, "page": page}
+        for page, sighting in sorted(listed.items())
+    )
+    unmet = set(connection.execute(statement, {"source": source, "rows": packed(addresses)}).scalars())
+    connection.execute(
+        _REFETCH,
+        [
+            {"page": page, "url": sighting.fetch_url, "unmet": page in unmet, "observed": observed}
+            for page, sighting in sorted(listed.items())
+        ],
+    )
+    return unmet
+
+
 def _sort_out(
-    known: list[tuple[_Known, Any]], returned: set[int], forced: Callable[[], bool]
-) -> tuple[list[_Known], list[_Known], int, int]:
+    known: list[tuple[Sighted, Any]], asking: set[int], forced: Callable[[], bool]
+) -> tuple[list[Sighted], list[Sighted], int, int]:
     """Known pages by what their sighting asks for: a visit (the hint moved), a look all the same, or nothing."""
-    hinted: list[_Known] = []
-    looked: list[_Known] = []
+    hinted: list[Sighted] = []
+    looked: list[Sighted] = []
     same = unhinted = 0
     for page, row in known:
         hint = page.sighting.hint
         if row is not None and hint is not None and hint != row.hint:
             hinted.append(page)
-        elif page.id in returned or _asks_again(page, row):
+        elif page.id in asking or _asks_again(page, row):
             looked.append(page)
         elif row is None or hint is None:
             # Under another address the source may well say another time of the same page: that is no hint.
@@ -199,7 +223,7 @@ def _sort_out(
     return hinted, looked, same, unhinted
 
 
-def _asks_again(page: _Known, row: Any) -> bool:
+def _asks_again(page: Sighted, row: Any) -> bool:
     """Whether the same body in hand decides something: the page had been taken for gone, or it went back to an older
     state and may mean it. Nothing but its sighting can tell."""
     if row is None or page.body_hash is None or page.busy:
@@ -207,7 +231,7 @@ def _asks_again(page: _Known, row: Any) -> bool:
     return row.status in (*_DOUBTED, PageState.MOVED) or row.lower_key is not None
 
 
-def _raise_hints(store: Store, connection: Connection, hinted: list[_Known], observed: int) -> None:
+def _raise_hints(store: Store, connection: Connection, hinted: list[Sighted], observed: int) -> None:
     rows = [
         {
             "b_id": page.id,
@@ -228,125 +252,9 @@ _RAISE_ONE = text(
 ).bindparams(instant("taken_at", None))
 
 
-def _keep_bodies(store: Store, connection: Connection, wanted: list[_Known]) -> None:
+def _keep_bodies(store: Store, connection: Connection, wanted: list[Sighted]) -> None:
     in_hand = [page.sighting.in_hand for page in wanted if page.sighting.in_hand]
     bodies.write(store, connection, [one.body for one in in_hand])
-
-
-_URGENT = 10
-_OPEN = """
-SELECT t.id, t.page FROM {rows} CROSS JOIN tasks t
-WHERE t.page = r.page AND t.page IS NOT NULL AND t.state IN ('pending', 'running', 'failed')
-"""
-_ADD = """
-INSERT INTO tasks (source, key, kind, page, forced, body_hash, observed, state, stage, priority, due_at, expires_at,
-  host)
-SELECT :source, r.key, 'visit', r.page, r.forced, r.body, CASE WHEN r.body IS NULL THEN NULL ELSE :observed END,
-  'pending', CASE WHEN r.body IS NULL THEN 'fetch' ELSE 'judge' END, r.priority, :now, :expires_at, r.host
-FROM {rows} WHERE true
-ON CONFLICT DO NOTHING RETURNING id, page
-"""
-
-
-def _tasks_for(
-    store: Store,
-    connection: Connection,
-    source: str,
-    wanted: list[_Known],
-    observed: int,
-    now: datetime,
-    expires_at: datetime,
-) -> list[int]:
-    """One open visit for each wanted page: the one there is, or a new one."""
-    if not wanted:
-        return []
-    wanted = sorted(wanted, key=lambda page: page.id)
-    lock_pages(store, connection, [page.id for page in wanted])
-    linked = _open_tasks(store, connection, wanted)
-    _raise_priority(store, connection, linked.values())
-    _renew_bodies(connection, wanted, linked, observed)
-    missing = [page for page in wanted if page.id not in linked]
-    if missing:
-        kinds = {"key": "text", "page": "int", "forced": "bool", "body": "text", "priority": "int", "host": "text"}
-        statement = text(_ADD.format(rows=rowset(store, kinds))).bindparams(
-            instant("now", now), instant("expires_at", expires_at)
-        )
-        added = connection.execute(
-            statement,
-            {
-                "source": source,
-                "observed": observed,
-                "rows": packed(
-                    {
-                        "key": task_key(page.id, page.generation),
-                        "page": page.id,
-                        "forced": page.forced,
-                        "body": page.body_hash,
-                        "priority": 0 if page.forced else _URGENT,
-                        "host": NO_HOST if page.body_hash else page.host,
-                    }
-                    for page in missing
-                ),
-            },
-        )
-        fresh = {row.page: row.id for row in added}
-        busy(store, connection, list(fresh))
-        linked |= fresh
-    return sorted(linked.values())
-
-
-def _open_tasks(store: Store, connection: Connection, sighted: list[_Known]) -> dict[int, int]:
-    """The open task of each of these pages that has one."""
-    if not sighted:
-        return {}
-    statement = text(_OPEN.format(rows=rowset(store, {"page": "int"})))
-    rows = connection.execute(statement, {"rows": packed({"page": page.id} for page in sighted)})
-    return {row.page: row.id for row in rows}
-
-
-def _raise_priority(store: Store, connection: Connection, ids: Iterable[int]) -> None:
-    """A hint that moved is as urgent where a task was open already."""
-    rows = packed({"id": task} for task in sorted(ids))
-    if rows != "[]":
-        connection.execute(
-            text(
-                f"UPDATE tasks SET priority = {_URGENT} WHERE priority < {_URGENT} "
-                f"AND id IN (SELECT id FROM {rowset(store, {'id': 'int'})})"
-            ),
-            {"rows": rows},
-        )
-
-
-_RENEW = text(
-    "UPDATE tasks SET body_hash = :body, observed = :observed, stage = 'judge' "
-    "WHERE id = :b_id AND state IN ('pending', 'failed')"
-)
-
-
-def _renew_bodies(connection: Connection, wanted: list[_Known], linked: dict[int, int], observed: int) -> None:
-    """A task that nobody has begun takes the newer body; one that is running is followed by another."""
-    rows = [
-        {"b_id": linked[page.id], "body": page.body_hash, "observed": observed}
-        for page in wanted
-        if page.id in linked and page.body_hash is not None
-    ]
-    if rows:
-        connection.execute(_RENEW, rows)
-
-
-def lock_pages(store: Store, connection: Connection, ids: list[int]) -> None:
-    """Lock pages in the order of their ids, the first step of the one order of locks. SQLite has one writer anyway."""
-    if store.is_postgres and ids:
-        connection.execute(select(pages.c.id).where(pages.c.id.in_(ids)).order_by(pages.c.id).with_for_update())
-
-
-def busy(store: Store, connection: Connection, ids: list[int]) -> None:
-    """While a task is open, its page is not due: `plan` need not look at it."""
-    if ids:
-        connection.execute(
-            text(f"UPDATE pages SET due_at = NULL WHERE id IN (SELECT page FROM {rowset(store, {'page': 'int'})})"),
-            {"rows": packed({"page": page} for page in sorted(ids))},
-        )
 
 
 _ENROL = """

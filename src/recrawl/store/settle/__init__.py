@@ -19,9 +19,9 @@ from recrawl.model.outcome import Moved
 from recrawl.model.settlement import PageFacts, Settlement, Verdict
 from recrawl.store import bodies
 from recrawl.store.database import Store
-from recrawl.store.see import lock_pages
 from recrawl.store.settle import events, identity, letters, pages, records, tasks, versions, yields
 from recrawl.store.settle.moves import Target, forget_targets, hand_over, prepare_targets
+from recrawl.store.visits import lock_pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from recrawl.model.settlement import PageFacts, Settlement, Verdict
 from recrawl.model.work import OPEN_STATES, PageState, TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash, task_key
-from recrawl.store.see import busy
 from recrawl.store.settle.yields import Ref
 from recrawl.store.tables import aliases, batch_tasks, pages, tasks, versions, yields
+from recrawl.store.visits import busy
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from recrawl.errors import Permanent
 from recrawl.model.record import RecordRow
 from recrawl.model.settlement import OldVersion
 from recrawl.store.database import Store
-from recrawl.store.see import lock_pages
 from recrawl.store.settle import events, pages, records, versions, yields
 from recrawl.store.tables import versions as table
+from recrawl.store.visits import lock_pages
 
 _NAMES = ("version", "kind", "content_hash", "raw_hash", "reader_hash", "final_url", "content_type")
 

@@ -14,9 +14,9 @@ from recrawl.store.database import Store
 from recrawl.store.keys import task_key
 from recrawl.store.many import execute_many
 from recrawl.store.rowset import packed, rowset
-from recrawl.store.see import busy
 from recrawl.store.tables import hosts, tasks
 from recrawl.store.types import instant
+from recrawl.store.visits import busy
 
 _FENCE = """
 SELECT t.id FROM {rows} CROSS JOIN tasks t

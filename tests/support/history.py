@@ -81,8 +81,10 @@ def served(folder: Path) -> Iterator[History]:
     with Popen(command, stdout=PIPE, text=True) as server:
         assert server.stdout is not None
         base, steps = server.stdout.readline().split()[:2]
-        yield History(base.rstrip("/"), int(steps))
-        server.terminate()
+        try:
+            yield History(base.rstrip("/"), int(steps))
+        finally:
+            server.terminate()
 
 
 class Mirror:

@@ -156,7 +156,8 @@ class Engine:
             if writing.done():
                 writing.result()
             await self._reap()
-            claimed = await self._claim(room - len(self._held)) if len(self._held) <= room // 2 else []
+            now = self._tools.clock.now()
+            claimed = await self._claim(room - len(self._held), now) if len(self._held) <= room // 2 else []
             for task in claimed:
                 self._start(task, settler)
             if len(self._held) > room // 2:
@@ -164,7 +165,7 @@ class Engine:
             elif not claimed and not await self._plan(opened):
                 if self._held:
                     await self._movement()
-                elif not await self._wait_for_others(opened):
+                elif not await self._wait_for_others(opened, now):
                     return
 
     async def _movement(self) -> None:
@@ -173,9 +174,8 @@ class Engine:
         if not self._stopping:
             await self._moved.wait()
 
-    async def _claim(self, count: int) -> list[Task]:
+    async def _claim(self, count: int, now: datetime) -> list[Task]:
         tools = self._tools
-        now = tools.clock.now()
         if self._courtesy.spent_until is not None:
             return []
         claimed = await tools.db(
@@ -298,13 +298,12 @@ class Engine:
             await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
             await tools.db(runs.sweep, now - _SWEEP_AFTER)
 
-    async def _wait_for_others(self, opened: cycle.Cycle | None) -> bool:
-        """Nothing is held and nothing can be claimed: wait for what is due soon, or for what others hold.
+    async def _wait_for_others(self, opened: cycle.Cycle | None, now: datetime) -> bool:
+        """Nothing is held and nothing could be claimed at `now`: wait for what is due soon, or for what others hold.
 
         False: nothing is left, or the rest is due too late for this run.
         """
         tools = self._tools
-        now = tools.clock.now()
         least = {"floor": ASKED} if self._errand else {}
         count, due = await tools.db(runs.open_work, tools.source.name, now, **least)
         self._progress.open_tasks = count

@@ -52,6 +52,7 @@ def test_a_text_without_one_clear_number_is_unknown_and_never_zero(text: str) ->
         ("1.5k views", 1_500),
         ("2.3M", 2_300_000),
         ("5 million", 5_000_000),
+        ("2 lakh", 200_000),
         ("1,234 条评论", 1_234),
         ("1.234.567", 1_234_567),
         ("12,34,567", 1_234_567),
@@ -86,7 +87,7 @@ def test_a_written_count_reads_back(number: int) -> None:
             Stock.IN,
             "5 in stock|Back in stock|Available",
         ),
-        (Stock.OUT, "缺货|没有现货|现货售罄|库存: 0|补货中|到货通知|Sold out|Not in stock"),
+        (Stock.OUT, "缺货|没有现货|暫無現貨|無庫存|没货|现货售罄|库存: 0|补货中|到货通知|Sold out|Not in stock"),
         (
             Stock.OUT,
             "Not currently available|0 left|OutOfStock",

@@ -9,12 +9,24 @@ from recrawl.clean.numerals import HANZI, MAGNITUDE, fold_compounds, hanzi, magn
 from recrawl.clean.plain import plain
 
 _LONGEST = 200
-_WORDS = {"thousand": 3, "million": 6, "billion": 9, "k": 3, "m": 6, "mn": 6, "b": 9, "bn": 9, "w": 4}
+_WORDS = {
+    "thousand": 3,
+    "million": 6,
+    "billion": 9,
+    "k": 3,
+    "m": 6,
+    "mn": 6,
+    "b": 9,
+    "bn": 9,
+    "w": 4,
+    "lakh": 5,
+    "crore": 7,
+}
 _GROUPED = r"\d{1,3}(?:,\d{2,3})*,\d{3}|\d{1,3}(?:[ '’]\d{3})+|\d{1,3}(?:\.\d{3}){2,}|\d+"
 # A letter glued to the front makes it part of a name (H2O, iPhone15), not a count.
 _TOKEN = re.compile(
     rf"(?<![A-Za-z\d.,])(?P<sign>(?<![^\s:(])[-−+])?(?P<whole>{_GROUPED})(?P<part>[.,]\d+)?"
-    rf"\s?(?:多|余|餘)?(?:(?P<cn>{MAGNITUDE})|(?P<en>thousand|million|billion|bn|mn|[kKMB](?![A-Za-z])|(?<=\d)[mbwW])"
+    rf"\s?(?:多|余|餘)?(?:(?P<cn>{MAGNITUDE})|(?P<en>thousand|million|billion|lakh|crore|bn|mn|[kKMB](?![A-Za-z])|(?<=\d)[mbwW])"
     r"(?![A-Za-z]))?",
     re.IGNORECASE,
 )

@@ -45,8 +45,11 @@ _CANDIDATE = re.compile(
     rf"(?P<number>{_NUMBER})(?P<power>[eE][-+]?\d+)?(?P<scale>\s?{MAGNITUDE}(?![件个個条份])|[kK](?![A-Za-z])|M(?![A-Za-z]))?"
 )
 _SCALES = {"k": Decimal(1000), "K": Decimal(1000), "M": Decimal(1_000_000)}
-_CENTS = re.compile(r"(\d{1,2})[¢￠]|(\d{1,2}) cents?\b")
-_JIAO = re.compile(r"(\d+)[元块塊](\d)[角毛](?:(\d)分)?")
+_CENTS = re.compile(r"(\d{1,2})(?:[¢￠]| cents?\b|(?P<pence>p))")
+# 3元5角, 9块9 (but not 10块3件), 5毛: a tenth is a 角 or 毛, a hundredth a 分.
+_JIAO = re.compile(
+    r"(?:(?P<yuan>\d+)[元块塊])?(?<!\d)(?P<jiao>\d)(?:[角毛](?:(?P<fen>\d)分)?|(?<=[块塊]\d)(?![\d.,折件个個只台盒袋瓶双雙条套份人张張本斤天年月]))"
+)
 
 _NOT_MONEY = re.compile(
     r"\s?(?:ft|cm|mm|kg|(?-i:g)|ml|gb|tb|mah|inch|pcs|pieces?"
@@ -108,9 +111,9 @@ def parse_price(text: str | None, currency: str | None = None) -> Price | None:
         return Price(Decimal(0), settle((), hint)) if _FREE.fullmatch(folded) else None
     if _ON_REQUEST.search(folded):
         return None
-    folded = _JIAO.sub(lambda part: f"{part[1]}.{part[2]}{part[3] or ''}元", fold_compounds(folded))
+    folded = _JIAO.sub(lambda part: f"{part['yuan'] or 0}.{part['jiao']}{part['fen'] or ''}元", fold_compounds(folded))
     if cents := _CENTS.fullmatch(folded):
-        return Price(Decimal(cents[1] or cents[2]) / 100, settle(("USD",), hint))
+        return Price(Decimal(cents[1]) / 100, settle(("GBP",) if cents["pence"] else ("USD",), hint))
     chosen = _choose(_candidates(folded), folded, hint)
     if chosen is None or chosen.amount is None:
         return None

@@ -139,8 +139,11 @@ def test_a_broken_entry_is_kept_as_written_and_costs_no_other(broken: str, kept:
     assert document.problems
 
 
-def test_text_before_the_document_is_skipped_and_reported() -> None:
-    document = read(b"Notice: Undefined variable in x.php\n\n" + urlset(page("a")))
+@pytest.mark.parametrize(
+    "text", [b"Notice: Undefined variable in x.php", b"<br />\n<b>Warning</b>: out of memory<br />"]
+)
+def test_text_before_the_document_is_skipped_and_reported(text: bytes) -> None:
+    document = read(text + b"\n\n" + urlset(page("a")))
     assert addresses(document) == ["a"]
     assert not document.complete
 

@@ -11,6 +11,7 @@ _PROLOG = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>
 _ROOT = re.compile(r"<(?:[\w.-]+:)?([A-Za-z_][\w.-]*)")
 _HTML: Final = frozenset({"html", "head", "body", "title", "meta", "script", "div", "p", "br", "b", "h1", "center"})
 _HTML_TYPE = re.compile(r"\s*<!doctype\s+html", re.IGNORECASE)
+_WARNING: Final = frozenset({"br", "b"})  # how PHP opens its warnings
 _BEGINNING = re.compile(r"<\?xml\s|<(?:urlset|sitemapindex|rss|feed|rdf:RDF)[\s>]")
 
 
@@ -26,7 +27,7 @@ def root_of(head: str) -> str:
 def without_preface(head: str, problems: Problems) -> str:
     """The text from where its markup begins: servers print warnings and blank lines before it."""
     head = head.lstrip("\ufeff \t\r\n")
-    if head.startswith("<"):
+    if head.startswith("<") and root_of(head).lower() not in _WARNING:
         return head
     beginning = _BEGINNING.search(head)
     if beginning is None:

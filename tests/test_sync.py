@@ -206,6 +206,24 @@ def test_a_moved_page_hands_its_records_over_and_is_not_asked_for_again(site: Sc
     assert "/old" not in site.paths()
 
 
+def test_a_moved_page_hands_on_the_id_that_was_read_out_of_it(site: ScriptedSite, store: Store) -> None:
+    declared = source(site, page_id="sku")
+    site.sitemap({"/old": "2026-01-01"})
+    site["/old"] = site["/new"] = Reply(thing("L-1", "Lamp"))
+    sync(declared, store)
+    site["/old"] = Reply(status=301, headers={"Location": "/new"})
+    for day, name in ((2, "Lamp"), (3, "Better lamp"), (4, "Best lamp")):
+        site["/new"] = Reply(thing("L-1", name))
+        site.sitemap({"/old" if day == 2 else "/new": f"2026-01-0{day}"})
+        sync(declared, store)
+    states = {
+        row["page_id"]: row["url"].removeprefix(site.url) for row in rows(store, "SELECT page_id, url FROM pages")
+    }
+    assert states == {"L-1": "/new", f"{site.url}/old": "/old"}
+    assert kinds(store) == ["created", "moved", "updated", "updated"]
+    assert set(events(store)) == {"moved"}
+
+
 def test_a_302_keeps_the_page_at_its_own_address(site: ScriptedSite, sqlite_store: Store) -> None:
     site.sitemap(["/a"])
     site["/a"] = Reply(status=302, headers={"Location": "/here-today"})

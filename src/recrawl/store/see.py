@@ -87,7 +87,8 @@ SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at 
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.url = a.url AS own
+SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url,
+  p.url = a.url AS own
 FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash = r.h
 """
 

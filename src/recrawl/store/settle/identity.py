@@ -44,6 +44,20 @@ def rename(store: Store, connection: Connection, verdicts: dict[int, Verdict]) -
             verdicts[task] = _fold(store, connection, verdict, other)
 
 
+def hand_on(store: Store, connection: Connection, old: PageFacts, new: PageFacts) -> tuple[PageFacts, PageFacts]:
+    """Both pages after the id of the old one, if it has one of its own, went to the new one, which has none."""
+    if old.page_id == old.url or new.page_id != new.url:
+        return old, new
+    addressed = identity_hash(old.source, old.url)
+    if connection.execute(select(pages.c.id).where(pages.c.page_hash == addressed)).first():
+        return old, new
+    left, given = replace(old, page_id=old.url), replace(new, page_id=old.page_id)
+    for page, hashed in ((left, addressed), (given, identity_hash(old.source, given.page_id))):
+        connection.execute(update(pages).where(pages.c.id == page.id).values(page_id=page.page_id, page_hash=hashed))
+    _name(store, connection, given, given.url)
+    return left, given
+
+
 def _name(store: Store, connection: Connection, page: PageFacts, url: str) -> None:
     """An alias, unless that address is another page or another page's alias already."""
     hashed = identity_hash(page.source, url)

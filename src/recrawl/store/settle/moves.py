@@ -14,6 +14,7 @@ from recrawl.model.settlement import PageFacts, Settlement, Verdict
 from recrawl.model.work import OPEN_STATES, PageState, TaskKind, TaskState
 from recrawl.store.database import Store
 from recrawl.store.keys import identity_hash, task_key
+from recrawl.store.settle import identity
 from recrawl.store.settle.yields import Ref
 from recrawl.store.tables import aliases, batch_tasks, pages, tasks, versions, yields
 from recrawl.store.visits import busy
@@ -85,8 +86,9 @@ def hand_over(
 ) -> set[Ref]:
     """Point moved pages at their targets, with an alias; the records that changed hands.
 
-    A target that has no content yet begins with that of the old address, so that moving makes no false change. One
-    that has keeps its own, and what only the old address yielded is gone. A page that moved to itself is left alone.
+    A target that has no content yet begins with the id and the content of the old address, so that moving makes no
+    false change. One that has keeps its own, and what only the old address yielded is gone. A page that moved to itself
+    is left alone.
     """
     touched: set[Ref] = set()
     judged = {verdict.page.id: task for task, verdict in verdicts.items()}
@@ -106,13 +108,15 @@ def hand_over(
             continue
         # Nothing is known of its content any more: should it be read again, that is news, and yields records anew.
         gone = replace(old, moved_to=target.id, raw_hash=None, content_hash=None, overruled=None)
-        verdicts[settlement.task.id] = replace(verdict, page=gone)
         _alias(store, connection, old.source, old.url, target.id)
         # The target may have been looked at in the same batch, or be the target of another move in it.
         beside = judged.get(target.id)
         new = facts[target.id] if beside is None else verdicts[beside].page
         taken, refs = _take_over(connection, old, new, now, run)
         touched |= refs
+        if new.version == 0:
+            gone, taken = identity.hand_on(store, connection, gone, taken)
+        verdicts[settlement.task.id] = replace(verdict, page=gone)
         facts[target.id] = taken
         if beside is not None:
             verdicts[beside] = replace(verdicts[beside], page=taken)

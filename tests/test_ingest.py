@@ -46,6 +46,13 @@ def test_a_file_becomes_rows_and_its_account_adds_up(store: Store, tmp_path: Pat
     assert one(store, "SELECT count(*) FROM offers") == 30
 
 
+def test_a_file_of_windows_with_a_byte_order_mark_loses_no_line(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "offers.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(orjson.dumps(offer(str(number))) for number in range(3)))
+    of = ingest(store, OFFERS, path)
+    assert (of.new, of.dead) == (3, 0)
+
+
 def test_a_file_that_was_taken_in_is_not_taken_in_again(store: Store, tmp_path: Path) -> None:
     path = a_file(tmp_path, 5, orjson.dumps(offer("1", "b")), orjson.dumps(offer("1", "a")))
     first = ingest(store, OFFERS, path)
@@ -109,7 +116,7 @@ def test_a_line_without_an_end_is_a_dead_letter_and_memory_stays_bounded(store: 
 
 
 def test_a_file_that_is_not_there_is_named(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(Permanent, match="No such file") as told:
+    with pytest.raises(Permanent, match="no such file") as told:
         ingest(store, OFFERS, tmp_path / "nowhere.jsonl")
     assert "nowhere" in told.value.place
 

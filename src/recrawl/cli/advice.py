@@ -21,6 +21,11 @@ _BY_KIND = {
     "bad_redirect": "Look at the address in a browser, and declare the right one.",
     "too_many_redirects": "Look at the address in a browser, and declare the right one.",
     "quarantined": "See it: `recrawl show URL --body`. It is looked at again by itself.",
+    "no_json": "See it: `recrawl dead show ID`. Mend what writes it, and push it again.",
+    "no_record": "See it: `recrawl dead show ID`. Mend what writes it, and push it again.",
+    "expired": "Let `recrawl run` or `recrawl serve` live, which take it up; then `recrawl dead replay`.",
+    "killed_workers": "Each process that took it up was ended: look for its memory, then `recrawl dead replay`.",
+    "line_too_long": "Push it in parts, or leave out what is not a field.",
     "http_403": "The site refuses us: ask its owner, or lower the pace.",
     "http_404": "Correct the address: https://SITE/robots.txt often names the sitemaps.",
     "http_410": "Correct the address: https://SITE/robots.txt often names the sitemaps.",
@@ -30,7 +35,7 @@ _BY_STAGE = {
     "fetch": "It is tried again by itself; if it stays, open the page in a browser.",
     "judge": "See it: `recrawl show URL --body`. It is looked at again by itself.",
     "extract": "Compare the page with your selectors; stored pages are then read again.",
-    "clean": "Correct its selector; a field that is not the key may be `| None` or have a default=; sync again.",
+    "clean": "Correct what reads the field, or make it `| None` unless it is the key; sync, or `recrawl dead replay`.",
 }
 
 

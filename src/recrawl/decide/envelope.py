@@ -35,7 +35,8 @@ class Envelope:
 def read_line(line: bytes) -> Any:
     """The value of a JSON text (RFC 8259). Raises ValueError that says why it is none.
 
-    Integers keep all their digits; a lone surrogate written as an escape is let through, as many serialisers write it.
+    Integers keep all their digits; a lone surrogate written as an escape is let through, as many serialisers write it,
+    and so is a byte order mark.
     """
     if not _LONG_NUMBER.search(line):
         try:
@@ -44,7 +45,7 @@ def read_line(line: bytes) -> Any:
             pass
     # orjson makes floats of integers beyond 64 bits, and refuses lone surrogates.
     try:
-        return json.loads(line.decode(), parse_float=_finite, parse_constant=_no_constant)
+        return json.loads(line.decode("utf-8-sig"), parse_float=_finite, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
     except UnicodeDecodeError as error:

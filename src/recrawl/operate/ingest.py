@@ -94,6 +94,10 @@ def _opened(path: Path | None) -> Iterator[tuple[str, IO[bytes], IO[bytes]]]:
             name = f"file:{file_digest(raw, 'sha256').hexdigest()}"
             raw.seek(0)
             yield name, raw, _plain(path, raw)
+    except (FileNotFoundError, IsADirectoryError):
+        raise Permanent(
+            "there is no such file", place=str(path), action="Name a file of JSON Lines, or - for what is piped in."
+        ) from None
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         said = getattr(error, "strerror", None) or str(error)
         action = "What came before it is kept; mend the file, and run the same command again."

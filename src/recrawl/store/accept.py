@@ -253,7 +253,7 @@ def _bury(connection: Connection, prepared: _Prepared, observed: int, now: datet
             "source": prepared.push.source,
             "task_key": task_key(prepared.key, "refused", number),
             "stage": Stage.CLEAN,
-            "signature": "clean:no_json" if len(line) <= LONGEST_LINE else "clean:too_large",
+            "signature": "clean:no_json" if len(line) <= LONGEST_LINE else "clean:line_too_long",
             "reason": reason,
             **packed_raw(line),
             "errors": [],

@@ -18,6 +18,7 @@ from recrawl.store.changes import changes
 from recrawl.store.database import Store
 from recrawl.store.prune import Pruned, prune_bodies, prune_versions
 from recrawl.store.settle.revert import revert
+from tests.support.pushes import offer, push, serve
 from tests.support.stores import (
     NOW,
     SOURCE,
@@ -131,6 +132,20 @@ def test_events_and_resolved_dead_letters_go_and_unresolved_ones_stay(store: Sto
     let = let_go(store, Retention(events=DAY), NOW + 2 * DAY)
     assert let.pruned["events"].rows == 2
     assert one(store, "SELECT count(*) FROM dead_letters") == 1
+
+
+def test_receipts_of_old_pushes_go_and_those_of_waiting_ones_stay(store: Store) -> None:
+    push(store, offer("1"), offer("2"), key="old")
+    push(store, offer("3"), key="new", at=NOW + 2 * DAY)
+    serve(store, at=NOW + 2 * DAY)
+    push(store, offer("4"), key="waits")
+    retention = Retention(events=DAY)
+    assert let_go(store, retention, NOW + 3 * DAY).pruned["receipts"].rows == 0, "all were settled on the second day"
+    dry = let_go(store, retention, NOW + 4 * DAY, dry_run=True)
+    assert let_go(store, retention, NOW + 4 * DAY).pruned["receipts"] == dry.pruned["receipts"] == Pruned(1)
+    assert [row["key"] for row in rows(store, "SELECT key FROM pushes ORDER BY key")] == ["new", "waits"]
+    serve(store, at=NOW + 4 * DAY)
+    assert one(store, "SELECT count(*) FROM offers") == 4
 
 
 def test_a_dry_run_counts_the_same_and_takes_nothing(store: Store) -> None:

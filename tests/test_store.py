@@ -158,7 +158,7 @@ def test_a_failed_task_waits_for_its_time_and_is_claimable_then(store: Store) ->
 def test_a_task_that_waited_too_long_ends_and_its_page_is_not_forgotten(store: Store) -> None:
     sight(store, a_page("a"))
     late = NOW + timedelta(days=3)
-    assert reap.reap(store, late) == reap.Reaped(expired=1)
+    assert reap.reap(store, late) == reap.Reaped(expired=1, forgotten=1)
     assert take(store, now=late) == []
     assert plan.plan(store, SOURCE, until=late, now=late, expires_at=late + LEASE) == 1
     assert page_id_of(take_one(store, now=late)) == "a"
@@ -263,6 +263,20 @@ def test_a_task_that_died_does_not_hold_the_position_back(store: Store) -> None:
     task = take_one(store)
     put(store, (task, a_broken_outcome(task)), max_attempts=1)
     assert cursor.advance(store, SOURCE, STREAM, NOW) == 1
+
+
+def test_batches_that_were_passed_go_once_their_tasks_are_forgotten_and_the_numbers_go_on(store: Store) -> None:
+    for name in "abc":
+        sight(store, a_page(name))
+    put(store, *((task, a_changed_outcome(task)) for task in take(store, 2)))
+    cursor.advance(store, SOURCE, STREAM, NOW)
+    assert cursor.forget(store, SOURCE) == 0, "their tasks are remembered"
+    later = NOW + reap.KEPT + LEASE
+    assert reap.reap(store, later).forgotten == 5, "three of discovery and two visits"
+    assert cursor.forget(store, SOURCE) == 1
+    sight(store, a_page("d"), now=later)
+    assert [row["ordinal"] for row in rows(store, "SELECT ordinal FROM batches ORDER BY id")] == [2, 3, 4]
+    assert cursor.cursor(store, SOURCE, STREAM).position == 2
 
 
 def test_a_source_has_one_open_cycle(store: Store) -> None:

@@ -23,7 +23,8 @@ def prune(
         str | None, typer.Option(metavar="AGE|N", help="Versions older than this, or all but the last N.")
     ] = None,
     events: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Events and resolved dead letters older than this.")
+        str | None,
+        typer.Option(metavar="AGE", help="Events, resolved dead letters, receipts of pushes older than this."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
     store: StoreOption = None,

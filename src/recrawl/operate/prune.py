@@ -56,4 +56,5 @@ def let_go(
         take("bodies", prune.prune_bodies(store, before=now - retention.bodies, dry_run=dry_run))
     if retention.events is not None:
         take("events", prune.prune_events(store, before=now - retention.events, dry_run=dry_run))
+        take("receipts", prune.prune_receipts(store, before=now - retention.events, dry_run=dry_run))
     return Let(found, None if dry_run else prune.give_back(store))

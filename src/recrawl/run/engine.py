@@ -35,7 +35,6 @@ from recrawl.store.settle import Settled
 
 RENEW_AFTER = 20.0
 _GLANCE = 0.2
-_SWEEP_AFTER = timedelta(hours=24)
 
 
 class Ending(StrEnum):
@@ -296,7 +295,7 @@ class Engine:
         await tools.db(reap.reap, now, gone)
         if force:
             await tools.db(runs.bury_runs, dead(await tools.db(runs.running_owners)), now)
-            await tools.db(runs.sweep, now - _SWEEP_AFTER)
+            await tools.db(cursor.forget, tools.source.name)
 
     async def _wait_for_others(self, opened: cycle.Cycle | None, now: datetime) -> bool:
         """Nothing is held and nothing could be claimed at `now`: wait for what is due soon, or for what others hold.

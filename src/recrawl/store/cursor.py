@@ -87,3 +87,21 @@ def advance(store: Store, source: str, stream: str, now: datetime) -> int:
         return passed
 
     return store.write(work)
+
+
+_PASSED = text(
+    """
+    DELETE FROM batches WHERE id IN (
+      SELECT b.id FROM batches b
+      WHERE b.source = :source AND b.state = 'ended' AND b.ordinal < (
+        SELECT max(n.ordinal) FROM batches n WHERE n.source = b.source AND n.stream = b.stream AND n.state = 'ended')
+      AND NOT EXISTS (SELECT 1 FROM batch_tasks bt WHERE bt.batch = b.id)
+      LIMIT 20000)
+    """
+)
+
+
+def forget(store: Store, source: str) -> int:
+    """Let batches go that `position` has passed, once no task of them is remembered; how many there were. The last one
+    of each stream stays, since the next is numbered after it."""
+    return store.write(lambda connection: connection.execute(_PASSED, {"source": source}).rowcount)

@@ -1,10 +1,11 @@
-"""The verb `reap`: what waited becomes claimable again, what waited too long or killed its workers ends."""
+"""The verb `reap`: what waited becomes claimable again, what waited too long or killed its workers ends, and what ended
+long ago is forgotten."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, text, update
@@ -21,6 +22,9 @@ from recrawl.store.visits import lock_pages
 MOST_CRASHES = 5
 """A task whose worker died this often while it held it is taken for the killer, and is not tried again."""
 
+KEPT = timedelta(hours=24)
+"""How long the row of an ended task stays: what must be remembered of it stands on its page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
@@ -28,6 +32,7 @@ class Reaped:
     recovered: int = 0  # their worker died
     expired: int = 0  # waited too long
     killers: int = 0  # their workers died again and again
+    forgotten: int = 0  # ended long ago
 
 
 _RIPEN = text("UPDATE tasks SET state = 'pending' WHERE state = 'failed' AND due_at <= :now")
@@ -38,10 +43,15 @@ WHERE state = 'running' AND (lease_until < :now OR lease_owner IN (SELECT owner 
 _OVERDUE = text("SELECT id, page FROM tasks WHERE state IN ('pending', 'failed') AND expires_at <= :now")
 _KILLERS = text("SELECT id, page FROM tasks WHERE state = 'pending' AND crashes >= :most AND crashes > 0")
 
+# In portions, since no worker should wait for long.
+_OLD = "(SELECT id FROM tasks WHERE ended_at < :before ORDER BY ended_at, id LIMIT 5000)"
+_UNLINK = text(f"DELETE FROM batch_tasks WHERE task IN {_OLD}")
+_FORGET = text(f"DELETE FROM tasks WHERE id IN {_OLD}")
+
 
 def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
     """Make due `failed` tasks and those of dead workers claimable again; end those that waited too long, and those
-    that outlived too many workers, with a dead letter.
+    that outlived too many workers, with a dead letter; let some of those go that ended longer than KEPT ago.
 
     `gone` names workers that are known to be dead, whose leases need not run out first.
     """
@@ -67,7 +77,11 @@ def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
             text(_RECOVER.format(gone=rowset(store, {"owner": "text"}, "gone"))).bindparams(instant("now", now)),
             {"gone": packed({"owner": owner} for owner in gone)},
         ).rowcount
-        return Reaped(ripe, recovered, sum(map(bool, expired)), sum(map(bool, killed)))
+        forgotten = [
+            connection.execute(statement.bindparams(instant("before", now - KEPT))).rowcount
+            for statement in (_UNLINK, _FORGET)
+        ]
+        return Reaped(ripe, recovered, sum(map(bool, expired)), sum(map(bool, killed)), forgotten[-1])
 
     return store.write(work)
 

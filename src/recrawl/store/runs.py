@@ -56,22 +56,6 @@ def running_owners(store: Store) -> list[str]:
         return [row.owner for row in rows]
 
 
-_OLD = "(SELECT id FROM tasks WHERE ended_at < :before ORDER BY ended_at, id LIMIT 5000)"
-_UNLINK = f"DELETE FROM batch_tasks WHERE task IN {_OLD}"
-_FORGET = f"DELETE FROM tasks WHERE id IN {_OLD}"
-
-
-def sweep(store: Store, before: datetime) -> int:
-    """Let tasks go that ended before `before`: what must be remembered of them stands on their pages."""
-
-    def work(connection: Connection) -> int:
-        for statement in (_UNLINK, _FORGET):
-            gone = connection.execute(text(statement).bindparams(instant("before", before))).rowcount
-        return gone
-
-    return store.write(work)
-
-
 def open_work(store: Store, source: str, now: datetime, *, floor: int = -(2**31)) -> tuple[int, datetime | None]:
     """How many tasks of a source have not ended, and when the first that waits is due or its host is free again; those
     that are less urgent than `floor` are left aside, and so are those of pushed records, which make no requests.

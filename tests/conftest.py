@@ -14,6 +14,7 @@ import pytest
 
 from recrawl.store import migrate
 from recrawl.store.database import Store, open_store
+from tests.support.scripted import ScriptedSite
 from tests.support.stores import prepared
 
 
@@ -95,6 +96,31 @@ def store_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     path = tmp_path / "recrawl.db"
     shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
     return str(path)
+
+
+@pytest.fixture
+def empty(store_address: str) -> Iterator[Store]:
+    """A store, once of each kind, that knows no source."""
+    opened = open_store(store_address)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite_store(sqlite_template: Path, tmp_path: Path) -> Iterator[Store]:
+    """A store on SQLite that knows no source: where the rules are tested and not the database."""
+    shutil.copyfile(sqlite_template, tmp_path / "recrawl.db")
+    opened = open_store(str(tmp_path / "recrawl.db"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
+    """A site on which nothing is yet, for runs on the virtual clock."""
+    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
+    with ScriptedSite() as running:
+        yield running
 
 
 @pytest.fixture

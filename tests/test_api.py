@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -38,7 +37,7 @@ from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import audit
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from recrawl.store.tables import metadata
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.scripted_api import Call, Row, ScriptedApi
@@ -67,20 +66,8 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedApi]:
 
 
 @pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def one_store(sqlite_template: Path, tmp_path: Path) -> Iterator[Store]:
-    """Where the rules are tested and not the database."""
-    path = tmp_path / "recrawl.db"
-    shutil.copyfile(sqlite_template, path)
-    opened = open_store(str(path))
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def row(number: int, updated: str = "2026-01-01T00:00:00Z", **values: Any) -> Row:
@@ -164,23 +151,23 @@ STYLES: dict[str, tuple[str, dict[str, Any]]] = {
     ],
 )
 def test_an_answer_without_items_is_a_trouble_and_no_empty_list(
-    api: ScriptedApi, one_store: Store, reply: Reply, kind: str
+    api: ScriptedApi, sqlite_store: Store, reply: Reply, kind: str
 ) -> None:
     api.add(*rows(3))
-    sync(source(api), one_store)
+    sync(source(api), sqlite_store)
     api.on_answer = lambda _number, _call: reply
-    result = sync(source(api), one_store)
+    result = sync(source(api), sqlite_store)
     assert (result.ending, result.complete) == (Ending.NOTHING, False)
     assert result.troubles[-1].kind == kind
-    assert found(one_store, "SELECT count(*) FROM members WHERE dropped IS NULL") == [3]
-    assert found(one_store, "SELECT signature FROM dead_letters") == [f"discover:{kind}"]
+    assert found(sqlite_store, "SELECT count(*) FROM members WHERE dropped IS NULL") == [3]
+    assert found(sqlite_store, "SELECT signature FROM dead_letters") == [f"discover:{kind}"]
     api.on_answer = lambda _number, _call: None
-    assert sync(source(api), one_store).complete
+    assert sync(source(api), sqlite_store).complete
 
 
-def test_null_is_an_empty_list_where_the_total_says_so(api: ScriptedApi, one_store: Store) -> None:
+def test_null_is_an_empty_list_where_the_total_says_so(api: ScriptedApi, sqlite_store: Store) -> None:
     api.on_answer = lambda _number, _call: Reply('{"items": null, "total": 0}')
-    assert sync(source(api), one_store).complete
+    assert sync(source(api), sqlite_store).complete
 
 
 Answer = Callable[[int, Call], Reply | None]
@@ -219,17 +206,19 @@ def another_site(_number: int, _call: Call) -> Reply:
     ],
 )
 def test_a_pager_that_leads_nowhere_is_stopped_and_the_cycle_is_incomplete(
-    api: ScriptedApi, one_store: Store, path: str, pages: Paging, answers: Answer, kind: str
+    api: ScriptedApi, sqlite_store: Store, path: str, pages: Paging, answers: Answer, kind: str
 ) -> None:
     api.add(*rows(25))
     api.on_answer = answers
-    result = sync(source(api, path, pages=pages), one_store)
+    result = sync(source(api, path, pages=pages), sqlite_store)
     assert not result.complete
     assert {trouble.kind for trouble in result.troubles} == {kind}
     assert len(api.calls()) < 300
 
 
-def test_a_list_without_a_total_ends_at_an_empty_answer_and_that_is_noted(api: ScriptedApi, one_store: Store) -> None:
+def test_a_list_without_a_total_ends_at_an_empty_answer_and_that_is_noted(
+    api: ScriptedApi, sqlite_store: Store
+) -> None:
     api.add(*rows(25))
 
     def no_total(number: int, call: Call) -> Reply:
@@ -237,16 +226,16 @@ def test_a_list_without_a_total_ends_at_an_empty_answer_and_that_is_noted(api: S
         return Reply(json.dumps({"total": None, "items": rows(25)[start : start + 10]}))
 
     api.on_answer = no_total
-    assert sync(source(api), one_store).complete
-    assert len(ids(one_store)) == 25
-    assert events(one_store) == ["no_total"]
+    assert sync(source(api), sqlite_store).complete
+    assert len(ids(sqlite_store)) == 25
+    assert events(sqlite_store) == ["no_total"]
 
 
-def test_an_error_behind_the_last_page_is_its_end(api: ScriptedApi, one_store: Store) -> None:
+def test_an_error_behind_the_last_page_is_its_end(api: ScriptedApi, sqlite_store: Store) -> None:
     api.add(*rows(20))
     api.on_answer = lambda _number, call: Reply("{}", 404) if call.values.get("page") == "3" else None
-    assert sync(source(api, "pages", pages=PageNumber()), one_store).complete
-    assert (len(ids(one_store)), events(one_store)) == (20, ["past_end"])
+    assert sync(source(api, "pages", pages=PageNumber()), sqlite_store).complete
+    assert (len(ids(sqlite_store)), events(sqlite_store)) == (20, ["past_end"])
 
 
 def test_an_expired_token_begins_the_list_again(api: ScriptedApi, store: Store) -> None:
@@ -256,10 +245,10 @@ def test_an_expired_token_begins_the_list_again(api: ScriptedApi, store: Store) 
     assert (len(ids(store)), events(store)) == (45, ["token_expired"])
 
 
-def test_tokens_that_always_expire_are_given_up(api: ScriptedApi, one_store: Store) -> None:
+def test_tokens_that_always_expire_are_given_up(api: ScriptedApi, sqlite_store: Store) -> None:
     api.add(*rows(45))
     api.on_answer = lambda _number, call: Reply('{"errors": ["bad cursor"]}') if "cursor" in call.values else None
-    result = sync(source(api, "token", pages=NextToken("next")), one_store)
+    result = sync(source(api, "token", pages=NextToken("next")), sqlite_store)
     assert not result.complete
     assert [trouble.kind for trouble in result.troubles] == ["token_expired"]
     assert len(api.calls()) == 6
@@ -351,10 +340,10 @@ def test_every_way_of_paging_finds_all_items_and_the_second_time_makes_no_work(
     assert all(call.path == f"/{path}" for call in api.calls())
 
 
-def test_a_plain_answer_is_the_list_itself(api: ScriptedApi, one_store: Store) -> None:
+def test_a_plain_answer_is_the_list_itself(api: ScriptedApi, sqlite_store: Store) -> None:
     api.on_answer = lambda _number, _call: Reply(json.dumps(rows(3)))
-    assert sync(source(api, items="@", pages=None), one_store).complete
-    assert ids(one_store) == {1, 2, 3}
+    assert sync(source(api, items="@", pages=None), sqlite_store).complete
+    assert ids(sqlite_store) == {1, 2, 3}
 
 
 def test_an_item_that_is_no_longer_listed_is_no_longer_a_member(api: ScriptedApi, store: Store) -> None:
@@ -597,16 +586,16 @@ def test_graphql_asks_for_changes_by_a_variable(api: ScriptedApi, store: Store) 
 
 
 @pytest.mark.parametrize("bad", [None, "soon", {"at": 3}, True, -1, 10**40])
-def test_an_item_without_a_time_is_treated_as_declared(api: ScriptedApi, one_store: Store, bad: object) -> None:
+def test_an_item_without_a_time_is_treated_as_declared(api: ScriptedApi, sqlite_store: Store, bad: object) -> None:
     api.add(row(1), row(2) | {"updated": bad})
-    stopped = sync(changes(api), one_store)
+    stopped = sync(changes(api), sqlite_store)
     assert not stopped.complete
     assert "'updated' of item 1" in stopped.troubles[0].message
-    assert ids(one_store) == set()
-    sync(changes(api, since=Since("since", missing="exclude")), one_store)
-    assert (ids(one_store), events(one_store)) == ({1}, ["excluded"])
-    sync(changes(api, since=Since("since", missing="include")), one_store, full=True)
-    assert ids(one_store) == {1, 2}
+    assert ids(sqlite_store) == set()
+    sync(changes(api, since=Since("since", missing="exclude")), sqlite_store)
+    assert (ids(sqlite_store), events(sqlite_store)) == ({1}, ["excluded"])
+    sync(changes(api, since=Since("since", missing="include")), sqlite_store, full=True)
+    assert ids(sqlite_store) == {1, 2}
 
 
 def test_a_time_far_in_the_future_does_not_poison_the_cursor(api: ScriptedApi, store: Store) -> None:
@@ -775,17 +764,17 @@ def test_secrets_go_out_and_are_never_told_or_stored(
 
 
 def test_a_connection_that_fails_does_not_tell_the_secret_of_its_url(
-    one_store: Store, monkeypatch: pytest.MonkeyPatch
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KEY", "sesame")
     find = Api("http://127.0.0.1:9/items", id="id", params={"key": env("KEY")})
-    result = sync(Source("shop", find=find, read=Item, max_attempts=1), one_store)
+    result = sync(Source("shop", find=find, read=Item, max_attempts=1), sqlite_store)
     assert result.troubles
-    assert "sesame" not in str(result.troubles) + everything_stored(one_store)
+    assert "sesame" not in str(result.troubles) + everything_stored(sqlite_store)
 
 
 def test_a_log_in_is_of_no_other_hosts_business(
-    api: ScriptedApi, one_store: Store, monkeypatch: pytest.MonkeyPatch
+    api: ScriptedApi, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "sesame")
     with ScriptedApi() as other:
@@ -798,7 +787,7 @@ def test_a_log_in_is_of_no_other_hosts_business(
                 policies={"auth": Basic("me", env("TOKEN")), "hosts": ["localhost"]},
                 headers={"X-Key": env("TOKEN")},
             )
-            sync(declared, one_store)
+            sync(declared, sqlite_store)
         assert [call.headers.get("Authorization", "")[:6] for call in api.calls()] == ["Basic ", "Basic "]
         assert other.calls()
         for call in other.calls():
@@ -807,32 +796,32 @@ def test_a_log_in_is_of_no_other_hosts_business(
 
 
 def test_what_is_posted_is_not_sent_on_to_another_host(
-    api: ScriptedApi, one_store: Store, monkeypatch: pytest.MonkeyPatch
+    api: ScriptedApi, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "sesame")
     with ScriptedApi() as other:
         api.on_answer = lambda _number, _call: Reply("", 307, {"Location": f"{other.url}/offset"})
-        result = sync(source(api, method="POST", json={"key": env("TOKEN")}), one_store)
+        result = sync(source(api, method="POST", json={"key": env("TOKEN")}), sqlite_store)
         assert not result.complete
         assert not other.calls()
 
 
 def test_a_variable_that_is_not_set_is_one_clear_error(
-    api: ScriptedApi, one_store: Store, monkeypatch: pytest.MonkeyPatch
+    api: ScriptedApi, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_SUCH_TOKEN", raising=False)
     with pytest.raises(Misuse, match="NO_SUCH_TOKEN is not set") as caught:
-        sync(source(api, policies={"auth": Bearer(env("NO_SUCH_TOKEN"))}), one_store)
+        sync(source(api, policies={"auth": Bearer(env("NO_SUCH_TOKEN"))}), sqlite_store)
     assert (caught.value.place, "export NO_SUCH_TOKEN" in caught.value.action) == ("source.shop", True)
     assert not api.asked
 
 
 def test_a_variable_with_a_line_break_is_refused_without_showing_it(
-    api: ScriptedApi, one_store: Store, monkeypatch: pytest.MonkeyPatch
+    api: ScriptedApi, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "sesame\r\nX-Other: 1")
     with pytest.raises(Misuse, match="line break") as caught:
-        sync(source(api, policies={"auth": Bearer(env("TOKEN"))}), one_store)
+        sync(source(api, policies={"auth": Bearer(env("TOKEN"))}), sqlite_store)
     assert "sesame" not in str(caught.value)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -23,7 +22,7 @@ from recrawl.run.engine import Ending, Engine, Result
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import audit
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import one, rows
 
@@ -34,20 +33,16 @@ class Thing(Record, table="things", key="sku"):
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        running.sitemap({f"/{name}": "2026-01-01" for name in "abcd"})
-        for name in "abcd":
-            running[f"/{name}"] = page(name, "old")
-        yield running
+def site(site: ScriptedSite) -> ScriptedSite:
+    site.sitemap({f"/{name}": "2026-01-01" for name in "abcd"})
+    for name in "abcd":
+        site[f"/{name}"] = page(name, "old")
+    return site
 
 
 @pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def page(sku: str, name: str) -> Reply:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -19,7 +17,7 @@ from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import budgets, plan
 from recrawl.store.budgets import Spending
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import NOW, SOURCE, a_page, one, rows, visited
 
@@ -29,20 +27,6 @@ SCOPE = budgets.source_scope("shop")
 
 class Thing(Record, table="things", key="sku"):
     sku: str = css("b::text")
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        yield running
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "recrawl.db"))
-    yield opened
-    opened.close()
 
 
 def sync(source: Source, store: Store) -> Result:

@@ -40,12 +40,10 @@ def page(sku: str, name: str) -> Reply:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        running.sitemap({"/a": "2026-01-01", "/b": "2026-01-01", "/bad": "2026-01-01"})
-        running["/a"], running["/b"], running["/bad"] = page("a", "lamp"), page("b", "chair"), Reply("<h1>no</h1>")
-        yield running
+def site(site: ScriptedSite) -> ScriptedSite:
+    site.sitemap({"/a": "2026-01-01", "/b": "2026-01-01", "/bad": "2026-01-01"})
+    site["/a"], site["/b"], site["/bad"] = page("a", "lamp"), page("b", "chair"), Reply("<h1>no</h1>")
+    return site
 
 
 def sync(site: ScriptedSite, store: Store) -> Result:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from recrawl.declare.toml import read_toml
 from recrawl.discover.feed import read_feed
 from recrawl.discover.fill import filled
 from recrawl.run.engine import Ending
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.finding import ended_whole, find, found, listed, missed
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import rows
@@ -27,26 +26,8 @@ FINDING = Path(__file__).parent.parent / "docs" / "finding.md"
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        yield running
-
-
-@pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
-    path = tmp_path / "recrawl.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    opened = open_store(str(path))
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def at(site: ScriptedSite, *paths: str) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from recrawl.declare import Moment, Record, Sitemap, Source, Urls, css
 from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from recrawl.store.trust import note, trust_of
 from tests.support.lookalikes import CLOUDFLARE, FILLER, LOGIN, NOT_THE_PAGE, article, bare
 from tests.support.scripted import Reply, ScriptedSite
@@ -37,17 +36,8 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
 
 
 @pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "recrawl.db"))
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def source(site: ScriptedSite, **policies: Any) -> Source:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -28,25 +27,8 @@ def _virtual(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def site() -> Iterator[ScriptedSite]:
-    with ScriptedSite() as running:
-        yield running
-
-
-@pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
-    path = tmp_path / "recrawl.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    opened = open_store(str(path))
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def page(*items: str, following: str | None = None, more: str = "") -> Reply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from recrawl.extract.fetched import Fetched
 from recrawl.operate.reparse import Reparsed, reparse_source
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import one, rows
 
@@ -49,21 +49,17 @@ class Lenient(Record, table="things", key="sku"):
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
+def site(site: ScriptedSite) -> ScriptedSite:
     shouting.clear()
-    with ScriptedSite() as running:
-        running.sitemap({"/a": "2026-01-01", "/b": "2026-01-01"})
-        for name in "ab":
-            running[f"/{name}"] = Reply(f"<h1>lamp {name}</h1><b class=sku>{name}</b>")
-        yield running
+    site.sitemap({"/a": "2026-01-01", "/b": "2026-01-01"})
+    for name in "ab":
+        site[f"/{name}"] = Reply(f"<h1>lamp {name}</h1><b class=sku>{name}</b>")
+    return site
 
 
 @pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 def source(site: ScriptedSite, reader: Any = read) -> Declared:

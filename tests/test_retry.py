@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
 from recrawl.cli.app import app
@@ -18,7 +16,7 @@ from recrawl.model.settlement import TaskEnd
 from recrawl.model.work import Stage, TaskState
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import leases
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from recrawl.store.retry import Retried, retry
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import (
@@ -116,20 +114,6 @@ def test_a_page_that_robots_txt_keeps_closed_is_not_missing(store: Store) -> Non
 
 class Thing(Record, table="things", key="sku"):
     sku: str = css("b.sku::text")
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        yield running
-
-
-@pytest.fixture
-def empty(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
 
 
 def sync(site: ScriptedSite, store: Store) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from recrawl.errors import Permanent
 from recrawl.operate.revert import revert_page
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import queries
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import NOW, a_changed_outcome, a_page, one, put, rows, sight, take, visited
 
@@ -46,18 +45,9 @@ def page(name: str, viewers: int = 1) -> Reply:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        running.sitemap(["/a"])
-        yield running
-
-
-@pytest.fixture
-def empty(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
+def site(site: ScriptedSite) -> ScriptedSite:
+    site.sitemap(["/a"])
+    return site
 
 
 def sync(site: ScriptedSite, store: Store, reader: Any = Thing) -> None:

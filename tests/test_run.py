@@ -47,19 +47,10 @@ class Other(Record, table="things", key="sku"):
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        running.sitemap(["/a"])
-        running["/a"] = Reply("<b>1</b>")
-        yield running
-
-
-@pytest.fixture
-def opened(store_address: str) -> Iterator[Store]:
-    store = open_store(store_address)
-    yield store
-    store.close()
+def site(site: ScriptedSite) -> ScriptedSite:
+    site.sitemap(["/a"])
+    site["/a"] = Reply("<b>1</b>")
+    return site
 
 
 class Ear:
@@ -102,21 +93,21 @@ def a_source(site: ScriptedSite, name: str = "shop", **more: Any) -> Source:
     return Source(name, **(given | more))
 
 
-def test_each_source_is_gone_through_when_its_own_interval_is_over(site: ScriptedSite, opened: Store) -> None:
-    ear = look_after(opened, a_source(site), a_source(site, "often", every="20m"), enough=24)
+def test_each_source_is_gone_through_when_its_own_interval_is_over(site: ScriptedSite, empty: Store) -> None:
+    ear = look_after(empty, a_source(site), a_source(site, "often", every="20m"), enough=24)
     for name, between in (("shop", timedelta(hours=1)), ("often", timedelta(minutes=20))):
         times = ear.times("began", name)
         assert len(times) >= 3
         for before, after in pairwise(times):
             assert timedelta(0) <= after - before - between < timedelta(minutes=2)
     assert {what for what, _, _ in ear.heard} <= {"began", "finished", "interrupted"}
-    assert one(opened, "SELECT every FROM sources WHERE name = 'often'") == 1200
+    assert one(empty, "SELECT every FROM sources WHERE name = 'often'") == 1200
 
 
-def test_a_source_is_compared_wholly_and_audited_when_a_full_scan_is_due(site: ScriptedSite, opened: Store) -> None:
+def test_a_source_is_compared_wholly_and_audited_when_a_full_scan_is_due(site: ScriptedSite, empty: Store) -> None:
     begun = wire._VIRTUAL.now()
-    ear = look_after(opened, a_source(site, full_scan="3h"), enough=20)
-    kinds = {row["kind"]: row["first"] for row in rows(opened, _CHECKS)}
+    ear = look_after(empty, a_source(site, full_scan="3h"), enough=20)
+    kinds = {row["kind"]: row["first"] for row in rows(empty, _CHECKS)}
     assert kinds.keys() == {"reconciled", "audit"}
     assert all(datetime.fromisoformat(str(first)) >= begun + timedelta(hours=3) for first in kinds.values())
     assert not ear.times("failed", "shop")
@@ -125,25 +116,25 @@ def test_a_source_is_compared_wholly_and_audited_when_a_full_scan_is_due(site: S
 _CHECKS = "SELECT kind, min(at) AS first FROM events WHERE kind IN ('reconciled', 'audit') GROUP BY kind"
 
 
-def test_one_that_begins_anew_does_only_what_is_due(site: ScriptedSite, opened: Store) -> None:
-    look_after(opened, a_source(site), enough=2)
-    passes = one(opened, "SELECT count(*) FROM cycles")
+def test_one_that_begins_anew_does_only_what_is_due(site: ScriptedSite, empty: Store) -> None:
+    look_after(empty, a_source(site), enough=2)
+    passes = one(empty, "SELECT count(*) FROM cycles")
     before = wire._VIRTUAL.now()
-    look_after(opened, a_source(site), enough=2)
-    assert one(opened, "SELECT count(*) FROM cycles") == passes + 1
+    look_after(empty, a_source(site), enough=2)
+    assert one(empty, "SELECT count(*) FROM cycles") == passes + 1
     assert wire._VIRTUAL.now() - before > timedelta(minutes=50)
 
 
-def test_a_source_that_cannot_be_served_stops_no_other_and_is_tried_again(site: ScriptedSite, opened: Store) -> None:
-    look_after(opened, a_source(site), enough=2)
-    ear = look_after(opened, a_source(site), a_source(site, "wrong", read=Other), enough=24)
+def test_a_source_that_cannot_be_served_stops_no_other_and_is_tried_again(site: ScriptedSite, empty: Store) -> None:
+    look_after(empty, a_source(site), enough=2)
+    ear = look_after(empty, a_source(site), a_source(site, "wrong", read=Other), enough=24)
     assert len(ear.times("failed", "wrong")) >= 3
     assert len(ear.times("finished", "shop")) >= 2
 
 
-def test_what_had_to_wait_is_gone_on_with_when_the_wait_is_over(site: ScriptedSite, opened: Store) -> None:
+def test_what_had_to_wait_is_gone_on_with_when_the_wait_is_over(site: ScriptedSite, empty: Store) -> None:
     site["/a"] = [Reply("busy", 503, {"Retry-After": "600"}), Reply("<b>1</b>")]
-    ear = look_after(opened, a_source(site), enough=4, every=24 * HOUR)
+    ear = look_after(empty, a_source(site), enough=4, every=24 * HOUR)
     assert [what for what, _, _ in ear.heard] == ["began", "waiting", "began", "finished"]
     (began, again) = ear.times("began", "shop")
     assert timedelta(minutes=9) < again - began < timedelta(minutes=15)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from recrawl.run.engine import Ending, Engine, Result
 from recrawl.run.progress import Progress
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store.contents import body
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 
 
@@ -41,24 +39,8 @@ def thing(sku: str, name: str, viewers: int = 1, head: str = "") -> str:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        yield running
-
-
-@pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(str(tmp_path / "recrawl.db"))
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 FEED = "<rss version='2.0'><channel><title>c</title><item><title>t</title><link>{}</link></item></channel></rss>"

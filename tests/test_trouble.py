@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,7 @@ from recrawl.run import wire
 from recrawl.run.engine import Ending, Result
 from recrawl.run.wire import Declared, sync_source
 from recrawl.store import hosts
-from recrawl.store.database import Store, open_store
+from recrawl.store.database import Store
 from tests.support.scripted import Reply, ScriptedSite
 from tests.support.stores import HOST, NOW, one, rows
 
@@ -33,20 +32,6 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
     monkeypatch.setenv("RECRAWL_SEED", "1")
     with ScriptedSite() as running:
         yield running
-
-
-@pytest.fixture
-def opened(store_address: str) -> Iterator[Store]:
-    store = open_store(store_address)
-    yield store
-    store.close()
-
-
-@pytest.fixture
-def sqlite_store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(str(tmp_path / "recrawl.db"))
-    yield store
-    store.close()
 
 
 _skus = count()
@@ -106,27 +91,27 @@ def test_workers_that_find_a_host_in_trouble_at_once_leave_it_alone_once(store: 
 
 @pytest.mark.parametrize("dead", ["refused", "no name"])
 def test_a_dead_host_neither_holds_the_run_nor_loses_its_work_and_others_go_on(
-    site: ScriptedSite, opened: Store, dead: str
+    site: ScriptedSite, empty: Store, dead: str
 ) -> None:
     base = dead_site() if dead == "refused" else "http://nowhere.invalid"
     paths = [f"/{number}" for number in range(30)]
     for path in paths:
         site[path] = good()
     urls = Urls([f"{there}{path}" for path in paths for there in (base, site.url)])
-    result = sync(Source("shop", find=urls, read=Thing), opened)
+    result = sync(Source("shop", find=urls, read=Thing), empty)
     assert result.ending is Ending.WAITING
     assert result.until is not None
     assert result.progress.counts["new"] == 30
     assert result.progress.dead == 0
-    (waiting,) = rows(opened, "SELECT count(*) AS tasks, max(attempt) AS attempts, max(state) AS worst FROM tasks "
+    (waiting,) = rows(empty, "SELECT count(*) AS tasks, max(attempt) AS attempts, max(state) AS worst FROM tasks "
                       "WHERE state IN ('pending', 'failed', 'dead', 'expired')")  # fmt: skip
     assert waiting["tasks"] == 30
     assert waiting["attempts"] <= 1, "but for the first few, whose failures were not yet the host's"
-    assert one(opened, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state IN ('dead', 'expired')") == 0
+    assert one(empty, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state IN ('dead', 'expired')") == 0
 
 
 def test_a_host_that_answers_500_to_all_is_asked_less_and_less_and_then_gone_on_with(
-    site: ScriptedSite, opened: Store
+    site: ScriptedSite, empty: Store
 ) -> None:
     paths = [f"/{number}" for number in range(60)]
     site.sitemap(paths)
@@ -134,18 +119,18 @@ def test_a_host_that_answers_500_to_all_is_asked_less_and_less_and_then_gone_on_
         site[path] = Reply("oops", 500)
     source = Source("shop", find=Sitemap(f"{site.url}/sitemap.xml"), read=Thing, max_attempts=2)
     for _ in range(4):
-        assert sync(source, opened).ending is Ending.WAITING
+        assert sync(source, empty).ending is Ending.WAITING
         later(hours=1)
     assert len(site.paths()) < 100, "some at each of its tries, and not each page as often as it could"
-    assert one(opened, "SELECT count(*) FROM dead_letters") == 0
-    assert one(opened, "SELECT troubles FROM hosts") >= 4
-    assert "is left alone until" in one(opened, "SELECT max(error) FROM tasks WHERE state = 'failed'")
+    assert one(empty, "SELECT count(*) FROM dead_letters") == 0
+    assert one(empty, "SELECT troubles FROM hosts") >= 4
+    assert "is left alone until" in one(empty, "SELECT max(error) FROM tasks WHERE state = 'failed'")
     for path in paths:
         site[path] = good()
-    result = sync(source, opened)
+    result = sync(source, empty)
     assert result.ending is Ending.FINISHED
     assert result.progress.counts["new"] == 60
-    assert one(opened, "SELECT troubles FROM hosts") == 0
+    assert one(empty, "SELECT troubles FROM hosts") == 0
 
 
 def test_pages_that_fail_again_and_again_at_the_end_of_a_run_are_their_own_trouble(
@@ -164,19 +149,19 @@ def test_pages_that_fail_again_and_again_at_the_end_of_a_run_are_their_own_troub
 
 
 def test_a_host_that_asks_to_wait_for_a_day_makes_runs_end_as_waiting_and_loses_nothing(
-    site: ScriptedSite, opened: Store
+    site: ScriptedSite, empty: Store
 ) -> None:
     paths = [f"/{number}" for number in range(20)]
     site.sitemap(paths)
     for path in paths:
         site[path] = good()
     source = Source("shop", find=Sitemap(f"{site.url}/sitemap.xml"), read=Thing)
-    sync(source, opened)
+    sync(source, empty)
     for path in ["/sitemap.xml", *paths]:
         site[path] = Reply("busy", 503, {"Retry-After": "86400"})
     site.forget()
     for _ in range(24):
-        result = sync(source, opened)
+        result = sync(source, empty)
         assert result.ending is Ending.WAITING
         assert result.until is not None
         later(seconds=(result.until - wire._VIRTUAL.now()).total_seconds() + 1)
@@ -184,24 +169,22 @@ def test_a_host_that_asks_to_wait_for_a_day_makes_runs_end_as_waiting_and_loses_
     site.sitemap(paths)
     for number, path in enumerate(paths):
         site[path] = Reply(f"<b>new {number}</b>")
-    result = sync(source, opened)
+    result = sync(source, empty)
     assert result.ending is Ending.FINISHED
     assert result.progress.counts["changed"] == 20
-    assert one(opened, "SELECT count(*) FROM dead_letters") == 0
-    assert one(opened, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state IN ('dead', 'expired')") == 0
+    assert one(empty, "SELECT count(*) FROM dead_letters") == 0
+    assert one(empty, "SELECT count(*) FROM tasks WHERE kind = 'visit' AND state IN ('dead', 'expired')") == 0
 
 
-def test_work_for_a_dead_host_expires_when_it_is_older_than_the_source_allows(
-    site: ScriptedSite, opened: Store
-) -> None:
+def test_work_for_a_dead_host_expires_when_it_is_older_than_the_source_allows(site: ScriptedSite, empty: Store) -> None:
     paths = [f"/{number}" for number in range(30)]
     for path in paths:
         site[path] = good()
     base = dead_site()
     urls = Urls([f"{there}{path}" for path in paths for there in (base, site.url)])
     source = Source("shop", find=urls, read=Thing, max_age="2h")
-    assert sync(source, opened).ending is Ending.WAITING
-    assert one(opened, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 0
+    assert sync(source, empty).ending is Ending.WAITING
+    assert one(empty, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 0
     later(hours=3)
-    sync(source, opened)
-    assert one(opened, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 30
+    sync(source, empty)
+    assert one(empty, "SELECT count(*) FROM tasks WHERE state = 'expired'") == 30

@@ -33,20 +33,16 @@ def thing(path: str) -> Reply:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedSite]:
-    monkeypatch.setenv("RECRAWL_CLOCK", "virtual")
-    with ScriptedSite() as running:
-        running.sitemap(PATHS)
-        for path in PATHS:
-            running[path] = thing(path)
-        yield running
+def site(site: ScriptedSite) -> ScriptedSite:
+    site.sitemap(PATHS)
+    for path in PATHS:
+        site[path] = thing(path)
+    return site
 
 
 @pytest.fixture
-def store(store_address: str) -> Iterator[Store]:
-    opened = open_store(store_address)
-    yield opened
-    opened.close()
+def store(empty: Store) -> Store:
+    return empty
 
 
 @pytest.fixture

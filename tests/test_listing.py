@@ -293,7 +293,7 @@ _moving = given(
 @pytest.mark.timeout(600)
 @_moving
 @settings(
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     phases=[Phase.generate],  # a list that is made smaller is not easier to see through
     derandomize="RECRAWL_SEED" not in os.environ,

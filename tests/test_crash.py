@@ -9,21 +9,20 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from threading import Event
 
 import pytest
 from sqlalchemy import text
 
 from recrawl.store.database import open_store
 from tests.support.dump import dump
+from tests.support.killable import Killable
+from tests.support.plain_source import sync_once
 from tests.support.plainsite import PlainSite
 
-_ROOT = Path(__file__).parent.parent
 _DRAWN = 20
 _RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
 Fresh = Callable[[], str]
@@ -66,30 +65,8 @@ def site() -> Iterator[PlainSite]:
         yield running
 
 
-@cache
-def environment() -> dict[str, str]:
-    """The environment of the processes that are killed: compiled modules are kept, where the user's settings forbid it
-    too, since a start costs more than a sync."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return kept | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / f"recrawl-pycache-{os.getuid()}")}
-
-
-def _start(address: str, base: str, *point: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.plain_source", address, base, *point],
-        cwd=_ROOT,
-        env=environment(),
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
 def _sync(address: str, base: str) -> str:
-    process = _start(address, base)
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == 0, err
-    return out
+    return Killable(sync_once, address, base).answer()
 
 
 def _content(address: str, base: str) -> dict[str, list[str]]:
@@ -104,12 +81,19 @@ def _killed(address: str, site: PlainSite, point: str) -> None:
     """Run a sync until it is killed at `point`: `begin:N`, `commit:N`, or `response:N`."""
     kind, _, number = point.partition(":")
     if kind != "response":
-        process = _start(address, site.url, point)
-    else:
-        process = _start(address, site.url)
-        last = site.served + int(number)
-        site.on_response = lambda served: process.kill() if served == last else None
-    process.communicate(timeout=100)
+        Killable(sync_once, address, site.url, point).wait()
+        return
+    last, started = site.served + int(number), Event()
+
+    def kill(served: int) -> None:
+        if served == last:
+            started.wait()
+            process.kill()
+
+    site.on_response = kill
+    process = Killable(sync_once, address, site.url)
+    started.set()
+    process.wait()
     site.on_response = lambda _: None
 
 
@@ -132,7 +116,7 @@ class Uninterrupted:
     def __init__(self, fresh: Fresh, site: PlainSite) -> None:
         self._site = site
         self._address = fresh()
-        transactions = int(_sync(self._address, site.url).split()[1])
+        transactions = int(_sync(self._address, site.url))
         self.points = _points(transactions, site.served)
         self._after = [_content(self._address, site.url)]
 
@@ -185,10 +169,9 @@ def test_two_syncs_at_once_share_the_work_and_make_no_request_twice(fresh: Fresh
     asked = sorted(site.requests)
     site.requests.clear()
     address = fresh()
-    pair = [_start(address, site.url) for _ in range(2)]
+    pair = [Killable(sync_once, address, site.url) for _ in range(2)]
     for process in pair:
-        _, err = process.communicate(timeout=100)
-        assert process.returncode == 0, err
+        process.answer()
     wanted.compare(address, "nothing, two at once")
     assert sorted(path for path in site.requests if path.startswith("/p/")) == [
         path for path in asked if path.startswith("/p/")

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from recrawl.store.database import open_store
 from recrawl.store.inbox import Account, account
+from tests.support.killable import Killable
+from tests.support.push_worker import push_and_store
 from tests.support.pushes import titles
 from tests.support.stores import one
-from tests.test_crash import environment
 
-_ROOT = Path(__file__).parent.parent
 _RANDOM = random.Random(os.environ.get("RECRAWL_SEED"))
 _DRAWN = 3
 _WANTED = Account(received=11, new=3, changed=4, duplicates=1, regressions=0, dead=3, waiting=0)
 
 
-def _run(address: str, *point: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.support.push_worker", address, *point]
-    return subprocess.run(
-        command, cwd=_ROOT, env=environment(), text=True, capture_output=True, timeout=100, check=False
-    )
+def _run(address: str, *point: str) -> int:
+    return Killable(push_and_store, address, *point).wait()
 
 
 def _check(address: str, told: str) -> None:
@@ -46,13 +40,10 @@ def test_a_pusher_and_worker_that_is_killed_again_and_again_stores_each_record_o
     """Each start gets a little further, since what was committed is not done again; the last one is left alone."""
     points = [f"{kind}:{number}" for kind in ("begin", "commit") for number in range(1, 40)]
     for point in _RANDOM.sample(points, _DRAWN):
-        killed = _run(store_address, point)
-        assert killed.returncode in (-9, 0), killed.stderr
-    last = _run(store_address)
-    assert last.returncode == 0, last.stderr
+        _run(store_address, point)
+    assert _run(store_address) == 0
     _check(store_address, "killed at several points")
-    again = _run(store_address)
-    assert again.returncode == 0, again.stderr
+    assert _run(store_address) == 0
     _check(store_address, "pushed once more")
 
 
@@ -69,7 +60,7 @@ def test_a_pusher_and_worker_can_be_killed_at_every_transaction(store_address: s
     """One database after the other would take hours: each point is reached on what the ones before have left."""
     for number in range(60, 0, -1):
         for kind in ("begin", "commit"):
-            assert _run(store_address, f"{kind}:{number}").returncode in (-9, 0)
+            _run(store_address, f"{kind}:{number}")
             _forgive(store_address)
-    assert _run(store_address).returncode == 0
+    assert _run(store_address) == 0
     _check(store_address, "killed at every transaction")

@@ -1,17 +1,10 @@
-"""The declaration of the plain site, and a program that syncs it once: what crash tests kill.
-
-    python -m tests.support.plain_source STORE BASE [begin:N | commit:N]
-
-With `begin:N` or `commit:N` the process kills itself at the beginning, or just before the commit, of its transaction
-number N: no handler runs, nothing is flushed.
-"""
+"""The declaration of the plain site, and one sync of it: what crash tests kill."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import sys
 
 from sqlalchemy import event
 
@@ -43,7 +36,9 @@ def die_at(store: Store, kind: str, number: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(address: str, base: str, point: str = "") -> int:
+def sync_once(address: str, base: str, point: str = "") -> str:
+    """Sync the plain site; how many transactions that took. With `begin:N` or `commit:N` this process kills itself at
+    the beginning, or just before the commit, of its transaction number N: no handler runs, nothing is flushed."""
     store = store_at(address)
     if point:
         kind, _, number = point.partition(":")
@@ -55,10 +50,5 @@ def main(address: str, base: str, point: str = "") -> int:
         nonlocal transactions
         transactions += 1
 
-    result = asyncio.run(sync_source(Declared(plain_source(base), base), store, concurrency=8))
-    print(result.ending, transactions, sorted(result.progress.summary().items()))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    asyncio.run(sync_source(Declared(plain_source(base), base), store, concurrency=8))
+    return str(transactions)

@@ -1,16 +1,8 @@
-"""A program that pushes offers under keys, stores them, and can be killed at each of its transactions.
-
-    python -m tests.support.push_worker STORE [begin:N | commit:N]
-
-It pushes all of its chunks again each time it is started, as a client does that was not answered.
-"""
+"""A client that pushes offers under keys, and a worker that stores them, to be killed at each of their transactions."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
-
-from sqlalchemy import event
 
 from recrawl.operate.work import work
 from recrawl.store.database import open_store
@@ -24,23 +16,13 @@ PUSHES: dict[str, list[dict[str, object] | bytes]] = {
 }
 
 
-def main(address: str, point: str = "") -> None:
+def push_and_store(address: str, point: str = "") -> str:
+    """Push all chunks, again each time, as a client does that was not answered, and store them."""
     store = open_store(address)
-    transactions = 0
-
-    @event.listens_for(store.engine, "commit")
-    def count(*_: object) -> None:
-        nonlocal transactions
-        transactions += 1
-
     if point:
         kind, _, number = point.partition(":")
         die_at(store, kind, int(number))
     for key, found in PUSHES.items():
         push(store, *found, key=key)
         asyncio.run(work(store, [OFFERS]))
-    print(transactions)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    return "done"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,10 +73,12 @@ def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
             assert anchor in {_anchor(words) for _, words in _headings(place)}, target
 
 
+@cache
 def _known_commands() -> dict[str, Any]:
     known = {}
-    for names in commands(root()):
-        command = root()
+    whole = root()
+    for names in commands(whole):
+        command = whole
         for name in names:
             command = command.commands[name]
         known[" ".join(names)] = command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from recrawl.store import queries
 from recrawl.store.changes import changes
 from recrawl.store.database import Store
 from recrawl.store.prune import Pruned, prune_bodies, prune_versions
+from recrawl.store.reap import reap
 from recrawl.store.settle.revert import revert
 from tests.support.pushes import offer, push, serve
 from tests.support.stores import (
@@ -136,16 +138,18 @@ def test_events_and_resolved_dead_letters_go_and_unresolved_ones_stay(store: Sto
 
 def test_receipts_of_old_pushes_go_and_those_of_waiting_ones_stay(store: Store) -> None:
     push(store, offer("1"), offer("2"), key="old")
-    push(store, offer("3"), key="new", at=NOW + 2 * DAY)
-    serve(store, at=NOW + 2 * DAY)
-    push(store, offer("4"), key="waits")
-    retention = Retention(events=DAY)
-    assert let_go(store, retention, NOW + 3 * DAY).pruned["receipts"].rows == 0, "all were settled on the second day"
-    dry = let_go(store, retention, NOW + 4 * DAY, dry_run=True)
-    assert let_go(store, retention, NOW + 4 * DAY).pruned["receipts"] == dry.pruned["receipts"] == Pruned(1)
-    assert [row["key"] for row in rows(store, "SELECT key FROM pushes ORDER BY key")] == ["new", "waits"]
-    serve(store, at=NOW + 4 * DAY)
-    assert one(store, "SELECT count(*) FROM offers") == 4
+    push(store, offer("3"), key="compared with")
+    serve(store)
+    retention, at = Retention(events=DAY), NOW + 3 * DAY
+    push(store, offer("4"), key="waits", at=at)
+    assert let_go(store, retention, at).pruned["receipts"].rows == 0, "their tasks are remembered"
+    reap(store, at)
+    assert let_go(store, retention, NOW + DAY / 2).pruned["receipts"].rows == 0, "they are not old enough"
+    dry = let_go(store, retention, at, dry_run=True)
+    assert let_go(store, retention, at).pruned["receipts"] == dry.pruned["receipts"] == Pruned(1)
+    assert [row["key"] for row in rows(store, "SELECT key FROM pushes ORDER BY key")] == ["compared with", "waits"]
+    push(store, offer("1"), offer("2"), key="old", at=at)
+    assert serve(store, at=at) == Counter(new=1, duplicates=2)
 
 
 def test_a_dry_run_counts_the_same_and_takes_nothing(store: Store) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from random import Random
 
 import pytest
 import zstandard
@@ -15,6 +17,7 @@ from recrawl.model.push import Queue
 from recrawl.operate.drift import diagnose
 from recrawl.operate.work import work
 from recrawl.run.engine import Ending
+from recrawl.run.inbox import Inbox
 from recrawl.steps.clean import clean_chunk, pushed_to
 from recrawl.store import claim, reap
 from recrawl.store.database import Store, open_store
@@ -463,3 +466,36 @@ def test_a_field_that_was_renamed_is_told_by_the_records_that_were_good_before(s
     (found,) = told.found
     assert (told.field, told.total, found.raw, found.parses, found.is_new) == ("price", 20, "amount", 1.0, True)
     assert found.value_likeness > 0.8
+
+
+@pytest.mark.timeout(120)
+def test_workers_that_meet_the_same_new_ids_at_once_store_each_once(postgres_store: Store) -> None:
+    store, chance = postgres_store, Random(1)
+    for _ in range(100):
+        push(store, *(offer(str(chance.randrange(3000)), f"title {chance.randrange(3)}") for _ in range(100)))
+    opened = [open_store(store.url) for _ in range(6)]
+    inboxes = [an_inbox(each, owner=f"worker {number}") for number, each in enumerate(opened)]
+
+    def take(inbox: Inbox) -> None:
+        while inbox.take():
+            pass
+
+    with ThreadPoolExecutor(6) as workers:
+        list(workers.map(take, inboxes))
+    for each in opened:
+        each.close()
+    of = account(store, "offers")
+    assert (of.received, of.dead, of.waiting) == (10_000, 0, 0)
+    assert of.new == one(store, "SELECT count(*) FROM pages") == one(store, "SELECT count(DISTINCT page_id) FROM pages")
+    assert one(store, "SELECT count(*) FROM pages WHERE version = 0") == 0
+
+
+class Edition(Record, table="editions", key="sku", version="edition"):
+    sku: str
+    edition: str | None
+
+
+@pytest.mark.parametrize("edition", ["--5", "²", "1" * 19, "v7"])
+def test_a_version_that_is_no_number_stops_nobody(store: Store, edition: str) -> None:
+    push(store, {"sku": "1", "edition": edition}, {"sku": "2", "edition": "2"})
+    assert serve(store, an_offer_source(read=Edition, order="version")) == Counter(new=2)

@@ -26,6 +26,7 @@ from recrawl.store.control import pages_of_host
 from recrawl.store.database import Store, open_store
 from recrawl.store.leases import LeaseLost
 from recrawl.store.tables import metadata
+from tests.support.races import meanwhile
 from tests.support.stores import (
     HOST,
     LEASE,
@@ -231,6 +232,17 @@ def test_a_moved_hint_raises_the_priority_of_the_open_task(store: Store) -> None
     plan.plan(store, SOURCE, until=late, now=late, expires_at=late + timedelta(days=2))
     sight(store, a_page("b", "tuesday"), now=late)
     assert [page_id_of(task) for task in take(store, now=late)] == ["b", "a"]
+
+
+def test_a_hint_that_moves_while_the_visit_before_it_ends_gets_a_visit_of_its_own(postgres_store: Store) -> None:
+    walk = a_walk(postgres_store)
+    walk.see(a_page("a", "monday"))
+    task = take_one(postgres_store)
+    with meanwhile(
+        postgres_store, "UPDATE pages SET hint = ", lambda: put(postgres_store, (task, a_changed_outcome(task)))
+    ):
+        assert walk.see(a_page("a", "tuesday")).hinted == 1
+    assert page_id_of(take_one(postgres_store)) == "a"
 
 
 def test_a_page_sighted_twice_in_a_batch_is_one_page_with_one_task(store: Store) -> None:

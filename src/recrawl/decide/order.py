@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AHEAD = timedelta(days=1)
 
@@ -25,7 +27,7 @@ def order_key(
     """
     if by == "version" and version is not None:
         digits = version.strip()
-        if digits.lstrip("-").isdigit() and len(digits) <= 18:
+        if _NUMBER.fullmatch(digits):
             return int(digits)
     if by == "updated" and updated is not None and updated <= now + _AHEAD:
         return (updated - _EPOCH) // timedelta(microseconds=1)

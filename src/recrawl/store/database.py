@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -177,6 +178,8 @@ def _sqlite(path: str) -> Engine:
 
 def _postgres(url: str) -> Engine:
     parsed = make_url(url).set(drivername="postgresql+psycopg")
+    # It tells, with a traceback, of each statement of a pipeline behind one that failed; that one is dealt with here.
+    logging.getLogger("psycopg").setLevel(logging.CRITICAL)
     try:
         return create_engine(
             parsed,

@@ -34,7 +34,7 @@ class Document:
     spec: str | None  # the declaration by whose rules it was read
     leads_to: tuple[str, ...] = ()  # the documents that it links to
     listed: int | None = None  # pages, when it was read to its end
-    hinted: int | None = None  # those of them that had a hint then
+    hinted: int | None = None  # those of them that had a hint of it then
 
 
 def document(store: Store, source: str, stream: str, url: str) -> Document:
@@ -177,21 +177,19 @@ def end_reading(
             if due_of is not None:
                 _untold(connection, known.id, reading, due_of)
             counts = _counted(connection, known.id)
-            noted = {"listed": counts.listed, "hinted": counts.hinted}
+            noted = {"listed": counts.listed, "hinted": counts.hinted if hints else 0}
             connection.execute(update(documents).where(documents.c.id == known.id).values(noted))
 
     store.write(work)
 
 
-_UNTOLD = text(
-    """
+_UNTOLD = """
     SELECT p.id, p.change_rate, p.due_at FROM members m JOIN pages p ON p.id = m.page
     WHERE m.document = :document AND m.dropped = :reading AND p.hint IS NOT NULL AND p.taken_at IS NULL
       AND 0 = (SELECT max(CASE WHEN d.hints THEN 1 ELSE 0 END) FROM members o JOIN documents d ON d.id = o.document
                WHERE o.page = p.id AND o.dropped IS NULL)
-    ORDER BY p.id
-    """
-).columns(due_at=Instant())
+    ORDER BY p.id {lock}
+"""
 _BY_RATE = (
     update(pages).where(pages.c.id == bindparam("b_id")).values(hint=null(), due_at=bindparam("b_due", type_=Instant()))
 )
@@ -201,7 +199,9 @@ def _untold(connection: Connection, document: int, reading: int, due_of: Callabl
     """Pages that fell out of a window and are listed elsewhere, but by documents that tell no versions: their hints
     vouch for nothing from now on, and they are due like others of these documents. A page without `due_at` has a task,
     which stays."""
-    rows = connection.execute(_UNTOLD, {"document": document, "reading": reading}).all()
+    lock = "FOR UPDATE OF p" if connection.dialect.name == "postgresql" else ""
+    statement = text(_UNTOLD.format(lock=lock)).columns(due_at=Instant())
+    rows = connection.execute(statement, {"document": document, "reading": reading}).all()
     due = [(row.id, None if row.due_at is None else min(row.due_at, due_of(row.change_rate))) for row in rows]
     execute_many(connection, _BY_RATE, ("b_id", "b_due"), due)
 
@@ -277,7 +277,7 @@ def members_of(store: Store, source: str, known: Document) -> Members:
             values = {"source": source, "document": known.id, "most": known.listed + 1}
             busy = connection.execute(_UNDER_WAY, values).one()
             if busy.visits <= known.listed:
-                return Members(known.listed, known.hinted - busy.hinted)
+                return Members(known.listed, max(0, known.hinted - busy.hinted))
         row = _counted(connection, known.id)
         return Members(row.listed, row.spared)
 

@@ -87,11 +87,13 @@ def prune_events(store: Store, *, before: datetime, dry_run: bool = False) -> It
         yield from _walk(store, table, [instant("before", before)], {}, dry_run)
 
 
-# By its key, which all chunks of a push share: one answer tells of all of them.
+# By its key, which all chunks of a push share: one answer tells of all of them. Where a task is remembered, so is what
+# it was made for, or the same push would make it again.
 _RECEIPTS = """
-FROM pushes AS p WHERE p.source = :source AND p.key > :after AND p.key <= :last AND p.data IS NULL AND NOT EXISTS (
-  SELECT 1 FROM pushes o
-  WHERE o.source = p.source AND o.key = p.key AND (o.ended_at IS NULL OR o.ended_at >= :before))
+FROM pushes AS p WHERE p.source = :source AND p.key > :after AND p.key <= :last AND NOT EXISTS (
+  SELECT 1 FROM pushes o WHERE o.source = p.source AND o.key = p.key AND (
+    o.ended_at IS NULL OR o.ended_at >= :before OR o.data IS NOT NULL
+    OR EXISTS (SELECT 1 FROM tasks t WHERE t.id = o.task)))
 """
 _KEYS = text(
     "SELECT key FROM pushes WHERE source = :source AND key > :after GROUP BY key ORDER BY key LIMIT 1 OFFSET :span"
@@ -101,14 +103,14 @@ _LAST_KEY = text("SELECT source, max(key) AS key FROM pushes GROUP BY source")
 
 def prune_receipts(store: Store, *, before: datetime, dry_run: bool = False) -> Iterator[Pruned]:
     """Receipts of pushes all of whose records were settled before an instant; one part after the other. What is pushed
-    under such a key again is taken for new, as is a file whose receipts went."""
+    under such a key again is taken for new. One push of each source stays, that new ones are compared with."""
     whole = f"SELECT 0 {_RECEIPTS}" if dry_run else f"DELETE {_RECEIPTS} RETURNING 0"
     statement = text(whole).bindparams(instant("before", before))
     with store.read() as connection:
         ends = connection.execute(_LAST_KEY).all()
     for source, end in ends:
         after = ""
-        while after < end:
+        while after != end:
             with store.read() as connection:
                 of = {"source": source, "after": after, "span": _SPAN}
                 last = connection.execute(_KEYS, of).scalar_one_or_none() or end

@@ -44,9 +44,11 @@ _OVERDUE = text("SELECT id, page FROM tasks WHERE state IN ('pending', 'failed')
 _KILLERS = text("SELECT id, page FROM tasks WHERE state = 'pending' AND crashes >= :most AND crashes > 0")
 
 # In portions, since no worker should wait for long.
-_OLD = "(SELECT id FROM tasks WHERE ended_at < :before ORDER BY ended_at, id LIMIT 5000)"
-_UNLINK = text(f"DELETE FROM batch_tasks WHERE task IN {_OLD}")
-_FORGET = text(f"DELETE FROM tasks WHERE id IN {_OLD}")
+_FORGET = text(
+    "DELETE FROM tasks WHERE id IN (SELECT id FROM tasks WHERE ended_at < :before ORDER BY ended_at, id LIMIT 5000) "
+    "RETURNING id"
+)
+_UNLINK = "DELETE FROM batch_tasks WHERE task IN (SELECT id FROM {gone})"
 
 
 def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
@@ -77,11 +79,11 @@ def reap(store: Store, now: datetime, gone: Sequence[str] = ()) -> Reaped:
             text(_RECOVER.format(gone=rowset(store, {"owner": "text"}, "gone"))).bindparams(instant("now", now)),
             {"gone": packed({"owner": owner} for owner in gone)},
         ).rowcount
-        forgotten = [
-            connection.execute(statement.bindparams(instant("before", now - KEPT))).rowcount
-            for statement in (_UNLINK, _FORGET)
-        ]
-        return Reaped(ripe, recovered, sum(map(bool, expired)), sum(map(bool, killed)), forgotten[-1])
+        forgotten = connection.execute(_FORGET.bindparams(instant("before", now - KEPT))).scalars().all()
+        if forgotten:
+            statement = text(_UNLINK.format(gone=rowset(store, {"id": "int"}, "gone")))
+            connection.execute(statement, {"gone": packed({"id": task} for task in forgotten)})
+        return Reaped(ripe, recovered, sum(map(bool, expired)), sum(map(bool, killed)), len(forgotten))
 
     return store.write(work)
 

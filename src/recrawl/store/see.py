@@ -83,11 +83,11 @@ def _move_seen(connection: Connection, batch: Batch, now: datetime) -> None:
 
 
 _BY_PAGE = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url
+SELECT r.h, p.id, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url
 FROM {rows} CROSS JOIN pages p WHERE p.page_hash = r.h
 """
 _BY_ALIAS = """
-SELECT r.h, p.id, p.generation, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url,
+SELECT r.h, p.id, p.host, p.hint, p.status, p.lower_key, p.due_at IS NULL AS busy, p.fetch_url,
   p.url = a.url AS own
 FROM {rows} CROSS JOIN aliases a JOIN pages p ON p.id = a.page WHERE a.url_hash = r.h
 """
@@ -101,13 +101,13 @@ def _split(
     known: dict[int, tuple[Sighted, Any]] = {}
     statement = text(_BY_PAGE.format(rows=rowset(store, {"h": "text"})))
     for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_hash)}):
-        known[row.id] = (Sighted(row.id, row.generation, row.host, by_hash.pop(row.h), row.busy), row)
+        known[row.id] = (Sighted(row.id, row.host, by_hash.pop(row.h), row.busy), row)
     if by_hash:
         by_url = {identity_hash(source, sighting.url): hashed for hashed, sighting in by_hash.items()}
         statement = text(_BY_ALIAS.format(rows=rowset(store, {"h": "text"})))
         for row in connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_url)}):
             sighting = by_hash.pop(by_url[row.h])
-            page = Sighted(row.id, row.generation, row.host, sighting, row.busy)
+            page = Sighted(row.id, row.host, sighting, row.busy)
             known.setdefault(row.id, (page, row if row.own else None))
     return list(known.values()), list(by_hash.values())
 
@@ -139,7 +139,7 @@ def _insert_pages(
     statement = text(f"SELECT r.h, p.id FROM {rowset(store, {'h': 'text'})} CROSS JOIN pages p WHERE p.page_hash = r.h")
     found = connection.execute(statement, {"rows": packed({"h": hashed} for hashed in by_hash)})
     ids = {row.h: row.id for row in found}
-    return [Sighted(ids[hashed], 1, sighting.host, sighting) for hashed, sighting in by_hash.items()]
+    return [Sighted(ids[hashed], sighting.host, sighting) for hashed, sighting in by_hash.items()]
 
 
 _ENROLLED = """

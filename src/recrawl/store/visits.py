@@ -22,7 +22,6 @@ class Sighted:
     """A sighted page and what its sighting asks for."""
 
     id: int
-    generation: int
     host: str
     sighting: Sighting
     busy: bool = False  # a task of it is open
@@ -71,6 +70,7 @@ def open_visits(
         statement = text(_ADD.format(rows=rowset(store, kinds))).bindparams(
             instant("now", now), instant("expires_at", expires_at)
         )
+        generations = _generations(store, connection, missing)
         added = connection.execute(
             statement,
             {
@@ -78,7 +78,7 @@ def open_visits(
                 "observed": observed,
                 "rows": packed(
                     {
-                        "key": task_key(page.id, page.generation),
+                        "key": task_key(page.id, generations[page.id]),
                         "page": page.id,
                         "forced": page.forced,
                         "body": page.body_hash,
@@ -93,6 +93,13 @@ def open_visits(
         busy(store, connection, list(fresh))
         linked |= fresh
     return sorted(linked.values())
+
+
+def _generations(store: Store, connection: Connection, locked: list[Sighted]) -> dict[int, int]:
+    """The present generation of pages that are locked: a visit that ended before the lock has begun another."""
+    statement = text(f"SELECT p.id, p.generation FROM {rowset(store, {'page': 'int'})} JOIN pages p ON p.id = r.page")
+    rows = connection.execute(statement, {"rows": packed({"page": page.id} for page in locked)})
+    return {row.id: row.generation for row in rows}
 
 
 def open_tasks(store: Store, connection: Connection, sighted: list[Sighted]) -> dict[int, int]:

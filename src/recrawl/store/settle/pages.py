@@ -7,7 +7,8 @@ from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
 
-from sqlalchemy import Connection, bindparam, insert, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, text, update
+from sqlalchemy.dialects import postgresql
 
 from recrawl.model.settlement import PageFacts
 from recrawl.model.work import PageState
@@ -27,6 +28,7 @@ _UPDATE = (
 )
 _ADDED = (*NAMES, "page_hash", "first_seen_at")
 _INSERT = insert(pages)
+_RESERVE = postgresql.insert(pages).on_conflict_do_nothing().returning(pages.c.id)
 _changed_values = attrgetter("id", *_WRITTEN)
 _all_values = attrgetter(*NAMES)
 
@@ -54,6 +56,34 @@ def add(connection: Connection, rows: Iterable[PageFacts], now: datetime) -> Non
     """Pages that nobody knew, with the ids that were drawn for them."""
     values = [(*_all_values(page), identity_hash(page.source, page.page_id), now) for page in sorted(rows, key=_id)]
     execute_many(connection, _INSERT, _ADDED, values)
+
+
+def reserve(connection: Connection, rows: Sequence[PageFacts], now: datetime) -> set[int]:
+    """Take the identities of pages that nobody knew, on PostgreSQL, where other writers may want them too: those that
+    are this transaction's now. The others' writers have committed by then. `rows` in the order of their hashes, in
+    which all writers take them."""
+    values = [
+        {
+            "id": page.id,
+            "source": page.source,
+            "page_id": page.page_id,
+            "page_hash": identity_hash(page.source, page.page_id),
+            "url": page.url,
+            "fetch_url": page.fetch_url,
+            "host": page.host,
+            "status": page.status,
+            "first_seen_at": now,
+            "generation": page.generation,
+        }
+        for page in rows
+    ]
+    return set(connection.execute(_RESERVE, values).scalars())
+
+
+def give_back(connection: Connection, ids: Iterable[int]) -> None:
+    """Take away pages that were reserved and came to nothing."""
+    if wanted := sorted(ids):
+        connection.execute(delete(pages).where(pages.c.id.in_(wanted)))
 
 
 def draw_ids(store: Store, connection: Connection, count: int) -> list[int]:

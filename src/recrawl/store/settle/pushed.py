@@ -126,6 +126,8 @@ class _Door:
         self._end_tasks([chunk.task for chunk in chunks])
         self._write(lines)
         self._bury([(chunk.task, found) for chunk in chunks for found in chunk.lines if isinstance(found, Unusable)])
+        if self._store.is_postgres:
+            pages.give_back(self._connection, self._unwritten)
         self._receipts([chunk.task for chunk in chunks])
         by_source: dict[str, Counter[str]] = defaultdict(Counter)
         for chunk in chunks:
@@ -157,8 +159,8 @@ class _Door:
             self._facts[values["id"]] = PageFacts(**values)
 
     def _make(self, lines: Sequence[_Line]) -> None:
-        """Facts of pages that nobody knows. Their rows are written with their first version; should another worker
-        have written one by then, the whole transaction repeats and finds it."""
+        """Facts of pages that nobody knows. On SQLite, with its one writer, their rows are written with their first
+        version; on PostgreSQL they are taken at once, lest others do, and those that others took are loaded."""
         if not lines:
             return
         for page, line in zip(pages.draw_ids(self._store, self._connection, len(lines)), lines, strict=True):
@@ -180,6 +182,13 @@ class _Door:
                     "due_at": self._now if visited else None,
                 }
             )
+        if self._store.is_postgres:
+            drawn = {self._ids[line.hashed]: line.hashed for line in lines}
+            taken = pages.reserve(self._connection, [self._facts[page] for page in drawn], self._now)
+            for page in drawn.keys() - taken:
+                del self._facts[page]
+                self._unwritten.discard(page)
+            self._load(hashed for page, hashed in drawn.items() if page not in taken)
 
     def _load_versions(self, known: Sequence[PageFacts]) -> None:
         if not known:
@@ -209,7 +218,7 @@ class _Door:
             with self._connection.begin_nested():
                 verdicts = [self._judge(line) for line in lines]
                 self._write_verdicts(verdicts)
-        except (DBAPIError, UnicodeError, OverflowError, TypeError) as error:
+        except (DBAPIError, ValueError, OverflowError, TypeError) as error:
             if not _is_of_the_data(error):
                 raise
             self._facts, self._last_at, self._stored = before[:3]
@@ -249,8 +258,9 @@ class _Door:
         last = {verdict.page.id: verdict for verdict in verdicts if verdict.version is not None}
         refreshed = [verdict for verdict in verdicts if verdict.refresh and verdict.page.id not in last]
         standing = {verdict.page.id: verdict.page for verdict in verdicts if verdict.count != "regressions"}
-        pages.add(connection, [page for page in standing.values() if page.id in self._unwritten], self._now)
-        pages.write(connection, [page for page in standing.values() if page.id not in self._unwritten])
+        absent = set() if store.is_postgres else self._unwritten
+        pages.add(connection, [page for page in standing.values() if page.id in absent], self._now)
+        pages.write(connection, [page for page in standing.values() if page.id not in absent])
         versions.write(connection, verdicts, self._run)
         touched = yields.write(store, connection, last.values())
         records.show(store, connection, [*last.values(), *refreshed], touched, self._now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from recrawl.operate.health import unhealthy
 from recrawl.steps.alarm import Alarm
 from recrawl.store import sources
 from recrawl.store.database import Store
-from tests.support.pushes import an_offer_source, offer, push, serve
+from tests.support.pushes import an_inbox, an_offer_source, offer, push, serve
 from tests.support.stores import NOW, one, rows
 
 GOOD = [offer(str(number)) for number in range(300)]
@@ -47,6 +48,18 @@ def test_however_many_workers_notice_it_the_alarm_is_raised_once(store: Store) -
         push(store, *BAD)
         serve(store, source)
     assert alarms(store) == ["failing"]
+
+
+def test_a_worker_that_lives_on_raises_the_alarm_anew_after_somebody_let_the_source_go_on(store: Store) -> None:
+    at, source = [NOW], an_offer_source(failing=Failing(over=0.2, pause=True))
+    an_inbox(store, source)
+    alarm = Alarm(store, source, lambda: at[0])
+    for _ in range(2):
+        alarm.hear(Counter(dead=60))
+        assert sources.standing(store, "offers").paused
+        sources.resume(store, "offers")
+        at[0] += timedelta(minutes=1)
+    assert alarms(store) == ["failing", "failing"]
 
 
 def test_a_source_that_is_to_pause_stops_and_keeps_what_is_pushed_until_somebody_resumes_it(store: Store) -> None:

@@ -17,6 +17,7 @@ from recrawl.operate.prune import Retention, let_go
 from recrawl.store import queries
 from recrawl.store.changes import changes
 from recrawl.store.database import Store
+from recrawl.store.notes import note
 from recrawl.store.prune import Pruned, prune_bodies, prune_versions
 from recrawl.store.reap import reap
 from recrawl.store.settle.revert import revert
@@ -134,6 +135,13 @@ def test_events_and_resolved_dead_letters_go_and_unresolved_ones_stay(store: Sto
     let = let_go(store, Retention(events=DAY), NOW + 2 * DAY)
     assert let.pruned["events"].rows == 2
     assert one(store, "SELECT count(*) FROM dead_letters") == 1
+
+
+def test_the_last_check_of_each_kind_stays_since_the_next_is_counted_from_it(store: Store) -> None:
+    for kind in ("reconciled", "audit", "reconciled", "audit", "template"):
+        note(store, SOURCE, kind, {}, NOW)
+    let_go(store, Retention(events=DAY), NOW + 9 * DAY)
+    assert [row["kind"] for row in rows(store, "SELECT kind FROM events ORDER BY seq")] == ["reconciled", "audit"]
 
 
 def test_receipts_of_old_pushes_go_and_those_of_waiting_ones_stay(store: Store) -> None:

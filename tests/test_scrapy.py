@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from recrawl.decide.envelope import read_line
+from recrawl.decide.pushes import says_no_more
 from recrawl.declare.load import load
 from recrawl.operate.work import work
 from recrawl.store.database import Store
@@ -146,3 +150,30 @@ def test_a_crawl_whose_source_is_not_named_says_what_to_write(store: Store, shop
     _, said = begin(shop, store, None).communicate(timeout=120)
     assert "no source is named" in said
     assert "Write RECRAWL_SOURCE" in said
+
+
+def test_an_item_of_any_values_that_json_can_hold_is_written() -> None:
+    from recrawl.contrib.scrapy import _line
+
+    item = {
+        "id": 2**70,
+        "name": "\ud800",
+        "tags": {"b", 1},
+        "on": datetime(2026, 1, 2, tzinfo=UTC),
+        "cost": Decimal("1.50"),
+    }
+    told = read_line(_line(item))["data"]
+    assert told == {
+        "id": 2**70,
+        "name": "\ud800",
+        "tags": [1, "b"],
+        "on": "2026-01-02T00:00:00+00:00",
+        "cost": "1.50",
+    }
+
+
+@pytest.mark.parametrize(("stored", "spared"), [("2026-03-02", True), ("2026-02-28", False), ("2099-01-01", False)])
+def test_a_stored_time_that_lies_ahead_spares_no_request(stored: str, spared: bool) -> None:
+    said = datetime(2026, 3, 1, tzinfo=UTC)
+    held = datetime.fromisoformat(stored).replace(tzinfo=UTC)
+    assert says_no_more((None, said), (None, held), datetime(2026, 3, 3, tzinfo=UTC)) is spared

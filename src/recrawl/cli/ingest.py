@@ -48,6 +48,7 @@ def ingest(
     from recrawl.operate.ingest import ingest as take_in
     from recrawl.run.wire import store_at
     from recrawl.store import migrate
+    from recrawl.store.sources import standing
 
     declared = _source(source)
     opened = store_at(store)
@@ -55,6 +56,7 @@ def ingest(
         migrate.ready(opened)
         with _shown(file, silent=json) as told:
             account = take_in(opened, declared, None if file == "-" else Path(file), batch=batch, told=told)
+        paused = standing(opened, declared.name).paused
     except KeyboardInterrupt:
         if not json:
             err().print("\nEnded. What was taken in is kept; the same command goes on behind it.")
@@ -65,7 +67,7 @@ def ingest(
     if json:
         emit({"exit_code": code, "source": declared.name, "file": file, "counts": asdict(account)})
     else:
-        _show(file, declared.name, account)
+        _show(file, declared.name, account, paused=paused)
     raise typer.Exit(code)
 
 
@@ -79,7 +81,7 @@ def _source(name: str) -> Source:
     return found[0].source
 
 
-def _show(file: str, source: str, account: Account) -> None:
+def _show(file: str, source: str, account: Account, *, paused: bool) -> None:
     console = out()
     console.print(f"{safe(source)}: {account.received:,} lines of {safe(file)}", style="bold")
     lines = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
@@ -91,7 +93,9 @@ def _show(file: str, source: str, account: Account) -> None:
     console.print(lines)
     if account.dead:
         console.print(f"  What could not become data, and why: recrawl dead list --source {safe(source)}")
-    if account.waiting:
+    if account.waiting and paused:
+        console.print(f"  The source is paused: the rest waits for `recrawl resume {safe(source)}`.")
+    elif account.waiting:
         console.print("  Another worker holds the rest; the same command tells what became of it.")
 
 

@@ -8,11 +8,13 @@ reactor, asyncio's.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any, Self
+from uuid import UUID
 
 import orjson
 from itemadapter import ItemAdapter
@@ -80,10 +82,10 @@ class RecrawlPipeline:
             try:
                 await asyncio.to_thread(self._keep, tuple(line for line, _ in part))
             except Exception as error:  # each item that waits for it tells
-                for _, kept in part:
+                for kept in _awaited(part):
                     kept.set_exception(error)
             else:
-                for _, kept in part:
+                for kept in _awaited(part):
                     kept.set_result(None)
 
     def _keep(self, lines: tuple[bytes, ...]) -> None:
@@ -146,14 +148,18 @@ class SkipUnchanged:
     def _sift(self, requests: list[Request]) -> Iterable[Request]:
         hints = [_hint(request) for request in requests]
         stored = known(self._store, self._source.name, [page for page, _, _ in hints])
-        left = []
+        left, now = [], the_clock().now()
         for request, (page, version, updated) in zip(requests, hints, strict=True):
             held = stored.get(page)
-            if held is None or not says_no_more((version, updated), (held.version, held.updated)):
+            if held is None or not says_no_more((version, updated), (held.version, held.updated), now):
                 left.append(request)
         if len(left) < len(requests):
             self._stats.inc_value("recrawl/skipped", len(requests) - len(left))
         return left
+
+
+def _awaited(part: Iterable[tuple[bytes, asyncio.Future[None]]]) -> list[asyncio.Future[None]]:
+    return [kept for _, kept in part if not kept.done()]
 
 
 def _opened(crawler: Crawler) -> tuple[Source, Store]:
@@ -174,14 +180,20 @@ def _line(item: dict[str, Any]) -> bytes:
     """An item as it is pushed, with the time it was found at, from which "3 hours ago" is counted."""
     enveloped = "data" in item and item.keys() <= ENVELOPE
     pushed = item if enveloped else {"data": item}
-    return orjson.dumps({"fetched_at": the_clock().now(), **pushed}, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    told = {"fetched_at": the_clock().now(), **pushed}
+    try:
+        return orjson.dumps(told, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    except orjson.JSONEncodeError:  # integers beyond 64 bits, lone surrogates
+        return json.dumps(told, default=_plain).encode()
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal | UUID):
         return str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
     if isinstance(value, set | frozenset):
-        return sorted(value)
+        return sorted(value, key=str)
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: turn it into a text in the spider")
 
 

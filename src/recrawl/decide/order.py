@@ -8,7 +8,8 @@ from enum import StrEnum
 
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_AHEAD = timedelta(days=1)
+AHEAD = timedelta(days=1)
+"""A time that is further ahead of now is no time of something that has happened."""
 
 
 class Order(StrEnum):
@@ -29,7 +30,7 @@ def order_key(
         digits = version.strip()
         if _NUMBER.fullmatch(digits):
             return int(digits)
-    if by == "updated" and updated is not None and updated <= now + _AHEAD:
+    if by == "updated" and updated is not None and updated <= now + AHEAD:
         return (updated - _EPOCH) // timedelta(microseconds=1)
     if by == "observed":
         return observed

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from recrawl.decide.deletion import cleared
 from recrawl.decide.lifecycle import PageEvent, TaskEvent, page_after, task_after
-from recrawl.decide.order import Order, compare, order_key
+from recrawl.decide.order import AHEAD, Order, compare, order_key
 from recrawl.decide.revert import still_overruled
 from recrawl.model.push import Pushed
 from recrawl.model.record import Json
@@ -95,12 +96,15 @@ def judge_push(page: PageFacts, found: Pushed, *, rules: PushRules, last_at: dat
 
 def _seen_again(page: PageFacts, found: Pushed, key: int) -> PageFacts:
     """Later than it was known to be, so that what is older than this look is told to be."""
-    status = page_after(page.status, PageEvent.READ)
-    if status is page.status and found.observed <= page.observed and key <= (page.order_key or 0):
-        return page
-    return replace(
-        page, status=status, observed=max(page.observed, found.observed), order_key=max(page.order_key or 0, key)
-    )
+    later: dict[str, Any] = {
+        "status": page_after(page.status, PageEvent.READ),
+        "observed": max(page.observed, found.observed),
+        "order_key": max(page.order_key or 0, key),
+    }
+    if key >= (page.order_key or 0):
+        later["source_version"] = found.source_version or page.source_version
+        later["source_updated_at"] = found.source_updated_at or page.source_updated_at
+    return page if all(getattr(page, name) == value for name, value in later.items()) else replace(page, **later)
 
 
 def _within(rules: PushRules, last_at: datetime | None, fetched_at: datetime) -> bool:
@@ -116,11 +120,12 @@ Said = tuple[str | None, datetime | None]
 """A version of a record as its source names it, and the time of it."""
 
 
-def says_no_more(said: Said, stored: Said) -> bool:
+def says_no_more(said: Said, stored: Said, now: datetime) -> bool:
     """Whether what a listing says of a record is no newer than what is stored of it. Where the two cannot be compared,
-    it may be."""
+    it may be; a time more than a day ahead of `now` cannot."""
     if said[0] is not None and said[0] != stored[0]:
         return False
-    if said[1] is not None and (stored[1] is None or said[1] > stored[1]):
+    known = stored[1] if stored[1] is not None and stored[1] <= now + AHEAD else None
+    if said[1] is not None and (known is None or said[1] > known):
         return False
     return said != (None, None)

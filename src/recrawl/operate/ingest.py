@@ -94,10 +94,10 @@ def _opened(path: Path | None) -> Iterator[tuple[str, IO[bytes], IO[bytes]]]:
             name = f"file:{file_digest(raw, 'sha256').hexdigest()}"
             raw.seek(0)
             yield name, raw, _plain(path, raw)
-    except (FileNotFoundError, IsADirectoryError):
-        raise Permanent(
-            "there is no such file", place=str(path), action="Name a file of JSON Lines, or - for what is piped in."
-        ) from None
+    except (FileNotFoundError, IsADirectoryError) as error:
+        what = "this is a folder" if isinstance(error, IsADirectoryError) else "there is no such file"
+        action = "Name a file of JSON Lines, or - for what is piped in."
+        raise Permanent(what, place=str(path), action=action) from None
     except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
         said = getattr(error, "strerror", None) or str(error)
         action = "What came before it is kept; mend the file, and run the same command again."

@@ -60,7 +60,10 @@ _VERSIONS_BY_NUMBER = _Table(
 _EVENTS = _Table(
     "events",
     "seq",
-    "SELECT seq FROM events WHERE at < :before AND seq > :after AND seq <= :last",
+    # From the last check of each kind the next one is counted.
+    "SELECT seq FROM events e WHERE at < :before AND seq > :after AND seq <= :last AND (kind NOT IN "
+    "('reconciled', 'audit') OR EXISTS (SELECT 1 FROM events n WHERE n.source = e.source AND n.kind = e.kind "
+    "AND n.seq > e.seq))",
     "coalesce(octet_length(CAST(data AS text)), 0)",
 )
 _LETTERS = _Table(

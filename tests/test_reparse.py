@@ -175,6 +175,17 @@ def test_reading_an_old_body_again_does_not_hide_that_the_page_is_in_trouble(sit
     assert site.paths() == ["/a"]
 
 
+def test_reading_an_old_body_again_does_not_hide_that_the_page_was_not_found(site: ScriptedSite, store: Store) -> None:
+    sync(source(site), store)
+    site.sitemap({"/a": "2026-02-02", "/b": "2026-01-01"})
+    del site["/a"]
+    sync(source(site), store)
+    assert one(store, "SELECT count(*) FROM pages WHERE gone_at IS NOT NULL") == 1
+    site["/a"] = Reply("no", 503)  # no look of its own can say anything else
+    sync(source(site, Lenient), store)
+    assert one(store, "SELECT count(*) FROM pages WHERE gone_at IS NOT NULL") == 1
+
+
 DECLARATION = """
 from recrawl import Record, Sitemap, Source, css
 

@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -271,6 +271,16 @@ class TestTokens:
         assert [without.status, unknown.status, wrong.status, right.status] == [401, 401, 403, 202]
         assert without.headers["WWW-Authenticate"] == "Bearer"
         assert (reading.status, revoked.status) == (200, 401)
+
+    def test_the_first_token_counts_for_a_service_that_runs_already(self, store: Store) -> None:
+        service = Service(store)
+        assert service.push(lamp(1)).status == 202
+        begun = datetime.now(UTC)
+        operate_tokens.create(store, "spider", (Scope.PUSH,), now=begun, lasts=None)
+        while (status := service.push(lamp(1)).status) == 202 and datetime.now(UTC) - begun < timedelta(seconds=20):
+            pass
+        service.close()
+        assert status == 401
 
     def test_no_secret_is_in_the_database(self, store: Store) -> None:
         _, secret = operate_tokens.create(store, "x", (Scope.READ,), now=datetime.now(UTC), lasts=None)

@@ -23,8 +23,8 @@ _BY_KIND = {
     "quarantined": "See it: `recrawl show URL --body`. It is looked at again by itself.",
     "no_json": "See it: `recrawl dead show ID`. Mend what writes it, and push it again.",
     "no_record": "See it: `recrawl dead show ID`. Mend what writes it, and push it again.",
-    "expired": "Let `recrawl run` or `recrawl serve` live, which take it up; then `recrawl dead replay`.",
-    "killed_workers": "Each process that took it up was ended: look for its memory, then `recrawl dead replay`.",
+    "expired": "Let `recrawl run` or `recrawl serve` live, which take it up; then `recrawl dead replay ID`.",
+    "killed_workers": "Each process that took it up was ended: look for its memory, then `recrawl dead replay ID`.",
     "line_too_long": "Push it in parts, or leave out what is not a field.",
     "http_403": "The site refuses us: ask its owner, or lower the pace.",
     "http_404": "Correct the address: https://SITE/robots.txt often names the sitemaps.",
@@ -35,7 +35,7 @@ _BY_STAGE = {
     "fetch": "It is tried again by itself; if it stays, open the page in a browser.",
     "judge": "See it: `recrawl show URL --body`. It is looked at again by itself.",
     "extract": "Compare the page with your selectors; stored pages are then read again.",
-    "clean": "Correct what reads the field, or make it `| None` unless it is the key; sync, or `recrawl dead replay`.",
+    "clean": "Correct what reads the field, or make it `| None` (not the key); `dead replay` what was pushed; sync.",
 }
 
 

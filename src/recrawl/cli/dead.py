@@ -187,6 +187,9 @@ def replay(
     if json:
         emit(asdict(found))
         return
+    if not (found.pushed or found.pages or found.busy or found.rest):
+        action = "`recrawl dead list` shows what there is."
+        raise Misuse("there are no such dead letters", place="command line", action=action)
     out().print(f"{found.pushed:,} pushed records and {found.pages:,} pages will be read again by the next sync")
     if found.busy:
         out().print(f"{found.busy:,} are under way already, or a newer letter of their page is")

@@ -78,7 +78,7 @@ def _to_file(store: Store, table: str, path: Path, options: dict[str, Any]) -> i
             count = write(store, table, file, **options)
         part.replace(path)
     except OSError as error:
-        action = "Free some space, or name another file with --out."
+        action = "Name a file with --out that can be written, on a disk with space."
         raise Permanent(f"the file cannot be written: {error.strerror}", place=str(path), action=action) from None
     finally:
         part.unlink(missing_ok=True)

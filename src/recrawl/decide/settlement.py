@@ -94,13 +94,14 @@ def _good(case: Case, look: Look, rate: float | None) -> PageFacts:
 
 
 def _as_it_stood(case: Case) -> PageFacts:
-    """A page that was in trouble when its stored body was read again, which says nothing of that trouble: it stays as
-    it stands, and is looked at soon."""
+    """A page that was in trouble or in doubt when its stored body was read again, which says nothing of that: it stays
+    as it stands, and is looked at soon."""
     return replace(case.page, generation=case.page.generation + 1, due_at=case.now)
 
 
 def _only_reread(case: Case, found: Unchanged | Changed) -> bool:
-    return found.reread and not found.look.requests and case.page.status is not PageState.ACTIVE
+    in_doubt = case.page.status is not PageState.ACTIVE or cleared(case.page) is not case.page
+    return found.reread and not found.look.requests and in_doubt
 
 
 def _learned(case: Case, look: Look, *, changed: bool, updated: datetime | None = None) -> float | None:

@@ -27,7 +27,7 @@ _OLD_SNAPSHOT = 300
 _EXTRAS = {
     "postgres": (("psycopg",), "PostgreSQL databases"),
     "celery": (("celery",), "many machines"),
-    "serve": (("fastapi", "uvicorn", "jinja2", "prometheus_client"), "the HTTP service and its panel"),
+    "serve": (("fastapi", "uvicorn", "jinja2", "prometheus_client"), "the HTTP service"),
     "browser": (("playwright",), "pages that need a browser"),
     "scrapy": (("scrapy",), "Scrapy spiders"),
     "export": (("pyarrow", "warcio"), "Parquet and WARC files"),

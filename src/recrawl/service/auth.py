@@ -22,7 +22,7 @@ def requires(scope: Scope) -> Callable[..., Awaitable[None]]:
 
     async def check(desk: TheDesk, credentials: Credentials) -> None:
         if credentials is None:
-            if desk.open:
+            if await desk.is_open():
                 return
             raise _unknown("a token is needed", "Send `Authorization: Bearer TOKEN`; `recrawl token create` makes one.")
         token = await desk.db(tokens.known, credentials.credentials, desk.now())
